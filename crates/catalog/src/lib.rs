@@ -1,0 +1,14 @@
+//! What there is (the snapshot), what is visible (the view), how it is shown (the surface).
+//!
+//! Pure: no I/O, no async, no connections.
+
+pub mod error;
+pub mod patterns;
+pub mod selection;
+pub mod snapshot;
+pub mod suggest;
+pub mod surface;
+#[cfg(test)]
+mod testing;
+pub mod tokens;
+pub mod view;

@@ -1,0 +1,109 @@
+//! Glob patterns over exposed names: what starts switched on.
+
+use std::collections::HashSet;
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use mcp::names::UpstreamName;
+
+/// A list of patterns, matched as one.
+#[derive(Clone, Debug, Default)]
+pub struct Patterns {
+    globs: GlobSet,
+    /// Entries as written: `a://{id}` names a template, although a glob reads it as a choice.
+    exact: HashSet<Box<str>>,
+    /// Servers that an entry `server:*` switches on whole.
+    servers: HashSet<Box<str>>,
+}
+
+/// A pattern that can't be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("pattern `{pattern}` can't be read: {reason}")]
+pub struct PatternError {
+    /// The place in the list, from 0.
+    pub index: usize,
+    pub pattern: String,
+    pub reason: String,
+}
+
+impl Patterns {
+    /// Reads a list of patterns; the error holds every bad one.
+    pub fn parse<S: AsRef<str>>(patterns: &[S]) -> Result<Patterns, Vec<PatternError>> {
+        let mut globs = GlobSetBuilder::new();
+        let mut errors = Vec::new();
+        for (index, pattern) in patterns.iter().map(AsRef::as_ref).enumerate() {
+            match GlobBuilder::new(pattern).literal_separator(false).build() {
+                Ok(glob) => {
+                    globs.add(glob);
+                }
+                Err(error) => errors.push(PatternError {
+                    index,
+                    pattern: pattern.to_owned(),
+                    reason: error.kind().to_string(),
+                }),
+            }
+        }
+        let too_large = |error: globset::Error| PatternError {
+            index: 0,
+            pattern: patterns.first().map(|p| p.as_ref().to_owned()).unwrap_or_default(),
+            reason: error.kind().to_string(),
+        };
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let text = || patterns.iter().map(AsRef::as_ref);
+        Ok(Patterns {
+            globs: globs.build().map_err(|error| vec![too_large(error)])?,
+            exact: text().map(Into::into).collect(),
+            servers: text().filter_map(|p| p.strip_suffix(":*")).map(Into::into).collect(),
+        })
+    }
+
+    /// Whether an item of `upstream`, known under any of `names`, matches.
+    pub fn matches(&self, upstream: &UpstreamName, names: &[&str]) -> bool {
+        self.servers.contains(upstream.as_str())
+            || names.iter().any(|name| self.exact.contains(*name) || self.globs.is_match(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Patterns;
+
+    fn matches(pattern: &str, name: &str) -> bool {
+        Patterns::parse(&[pattern]).unwrap().matches(&"srv".parse().unwrap(), &[name])
+    }
+
+    #[test]
+    fn globs_match_the_whole_name() {
+        // TA-08
+        assert!(matches("pjpd*", "pjpd_list_projects"));
+        assert!(matches("git_status", "git_status"));
+        assert!(!matches("git_status", "git_status_all"));
+        assert!(matches("git_{log,diff}", "git_diff"));
+        assert!(matches("git_?og", "git_log"));
+    }
+
+    #[test]
+    fn star_crosses_slashes() {
+        // TA-09
+        assert!(matches("pjpd_*", "pjpd_projects://list/all"));
+        assert!(matches("pjpd_projects://{id}", "pjpd_projects://{id}"));
+    }
+
+    #[test]
+    fn server_star_means_the_whole_server() {
+        // TA-72
+        assert!(matches("srv:*", "anything"));
+        assert!(!matches("other:*", "anything"));
+    }
+
+    #[test]
+    fn every_bad_pattern_is_reported_with_its_place() {
+        let errors = Patterns::parse(&["ok*", "[", "{a"]).unwrap_err();
+        assert_eq!(errors.iter().map(|e| e.index).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(
+            errors[0].to_string(),
+            "pattern `[` can't be read: unclosed character class; missing ']'"
+        );
+    }
+}

@@ -1,0 +1,276 @@
+//! The catalog: an immutable snapshot of what all upstreams offer, under exposed names.
+//!
+//! Swapped whole, never edited. Exposed names are made here and nowhere else; the origin is kept
+//! beside each, so that nobody has to take a name apart.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use bytes::Bytes;
+use mcp::items::{Definition, Inventory, Kind};
+use mcp::names::{Namespace, NamespacedName, UpstreamName, UriStyle};
+use mcp::uri_template::UriTemplate;
+
+use crate::patterns::Patterns;
+use crate::surface::activate;
+
+/// Length of a description in the catalog of `toolman_activate`, in characters.
+const SUMMARY_CHARS: usize = 132;
+
+/// What one upstream brings to the catalog.
+#[derive(Clone, Copy, Debug)]
+pub struct Offer<'a> {
+    pub upstream: &'a UpstreamName,
+    pub namespace: &'a Namespace,
+    pub inventory: &'a Inventory,
+}
+
+/// How items are named and which start switched on.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    pub starts_on: Patterns,
+    pub uri_style: UriStyle,
+}
+
+/// Where an item comes from: its upstream, and its name there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    pub upstream: UpstreamName,
+    pub name: Box<str>,
+}
+
+/// One exposed item.
+#[derive(Clone, Debug)]
+pub struct Item {
+    pub kind: Kind,
+    pub name: NamespacedName,
+    pub origin: Origin,
+    /// The definition with the exposed name, ready to be listed.
+    pub definition: Bytes,
+    /// The description on one line, cut for the catalog.
+    pub summary: Box<str>,
+    pub starts_on: bool,
+    template: Option<Template>,
+}
+
+#[derive(Clone, Debug)]
+struct Template {
+    matcher: UriTemplate,
+    /// What may stand before an expanded URI, longest first.
+    prefixes: Vec<String>,
+}
+
+/// An exposed name that two upstreams claim; the one listed first keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Collision {
+    pub kind: Kind,
+    pub name: NamespacedName,
+    /// `None` where the name is reserved for a control tool.
+    pub kept: Option<UpstreamName>,
+    pub dropped: UpstreamName,
+}
+
+/// The items of one kind.
+#[derive(Clone, Debug, Default)]
+struct Shelf {
+    /// In the order of their names: the one order of every list.
+    items: Vec<Item>,
+    by_name: HashMap<NamespacedNameKey, usize>,
+    /// Every accepted spelling that is not an exposed name.
+    aliases: HashMap<Box<str>, Vec<usize>>,
+}
+
+type NamespacedNameKey = Box<str>;
+
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    tools: Shelf,
+    resources: Shelf,
+    templates: Shelf,
+    prompts: Shelf,
+    collisions: Vec<Collision>,
+}
+
+/// What a spelling means in the catalog.
+#[derive(Debug)]
+pub enum Lookup<'a> {
+    Found(&'a Item),
+    Ambiguous(Vec<&'a Item>),
+    Unknown,
+}
+
+impl Catalog {
+    /// Builds the snapshot from the offers in the order of the configuration.
+    ///
+    /// Collisions are settled by that order, not by who connected first: otherwise a slow start
+    /// would change what a name means.
+    pub fn assemble(offers: &[Offer<'_>], rules: &Rules) -> Catalog {
+        let mut catalog = Catalog::default();
+        for kind in Kind::ALL {
+            let shelf = Shelf::fill(kind, offers, rules, &mut catalog.collisions);
+            *match kind {
+                Kind::Tool => &mut catalog.tools,
+                Kind::Resource => &mut catalog.resources,
+                Kind::Template => &mut catalog.templates,
+                Kind::Prompt => &mut catalog.prompts,
+            } = shelf;
+        }
+        catalog
+    }
+
+    /// All items of a kind in listing order.
+    pub fn items(&self, kind: Kind) -> &[Item] {
+        &self.shelf(kind).items
+    }
+
+    pub fn collisions(&self) -> &[Collision] {
+        &self.collisions
+    }
+
+    /// The item that `asked` means: the exposed name first, then the other accepted spellings.
+    pub fn look_up(&self, kind: Kind, asked: &str) -> Lookup<'_> {
+        let shelf = self.shelf(kind);
+        if let Some(at) = shelf.by_name.get(asked) {
+            return Lookup::Found(&shelf.items[*at]);
+        }
+        match shelf.aliases.get(asked).map(Vec::as_slice) {
+            None => Lookup::Unknown,
+            Some([one]) => Lookup::Found(&shelf.items[*one]),
+            Some(many) => Lookup::Ambiguous(many.iter().map(|at| &shelf.items[*at]).collect()),
+        }
+    }
+
+    /// The template that `uri` was expanded from, with the URI to ask its upstream for.
+    pub fn expanded_from<'a, 'u>(&'a self, uri: &'u str) -> Option<(&'a Item, &'u str)> {
+        let fits = |item: &'a Item| {
+            let template = item.template.as_ref()?;
+            let bare = |prefix: &String| uri.strip_prefix(prefix.as_str());
+            let bare = template.prefixes.iter().filter_map(bare);
+            let bare = bare.into_iter().find(|bare| template.matcher.fits(bare))?;
+            let prefixed = uri.len() - bare.len();
+            Some((prefixed + template.matcher.literal_len(), item, bare))
+        };
+        // Of equals the first in listing order: `max_by_key` would take the last.
+        let best = self.templates.items.iter().rev().filter_map(fits).max_by_key(|fit| fit.0)?;
+        Some((best.1, best.2))
+    }
+
+    fn shelf(&self, kind: Kind) -> &Shelf {
+        match kind {
+            Kind::Tool => &self.tools,
+            Kind::Resource => &self.resources,
+            Kind::Template => &self.templates,
+            Kind::Prompt => &self.prompts,
+        }
+    }
+}
+
+impl Shelf {
+    fn fill(
+        kind: Kind,
+        offers: &[Offer<'_>],
+        rules: &Rules,
+        collisions: &mut Vec<Collision>,
+    ) -> Shelf {
+        let mut owners: HashMap<NamespacedName, UpstreamName> = HashMap::new();
+        let mut placed: Vec<(Item, &Namespace)> = Vec::new();
+        for offer in offers {
+            for definition in offer.inventory.of(kind) {
+                let item = Item::expose(kind, definition, offer, rules);
+                let reserved = kind == Kind::Tool && item.name.as_str() == activate::NAME;
+                let kept = match owners.entry(item.name.clone()) {
+                    _ if reserved => None,
+                    Entry::Occupied(owner) => Some(owner.get().clone()),
+                    Entry::Vacant(place) => {
+                        place.insert(offer.upstream.clone());
+                        placed.push((item, offer.namespace));
+                        continue;
+                    }
+                };
+                let dropped = offer.upstream.clone();
+                collisions.push(Collision { kind, name: item.name, kept, dropped });
+            }
+        }
+        placed.sort_by(|a, b| a.0.name.cmp(&b.0.name));
+        let mut shelf = Shelf::default();
+        for (at, (item, _)) in placed.iter().enumerate() {
+            shelf.by_name.insert(item.name.as_str().into(), at);
+        }
+        for (at, (item, namespace)) in placed.into_iter().enumerate() {
+            shelf.add_aliases(at, &item, namespace);
+            shelf.items.push(item);
+        }
+        shelf
+    }
+
+    fn add_aliases(&mut self, at: usize, item: &Item, namespace: &Namespace) {
+        let bare = &item.origin.name;
+        let upstream = &item.origin.upstream;
+        let separators = ["_", ":", ".", "__"];
+        let by_upstream = separators.iter().map(|separator| format!("{upstream}{separator}{bare}"));
+        let by_namespace = UriStyle::ALL.map(|style| format!("{}{bare}", namespace.prefix(style)));
+        for alias in by_upstream.chain(by_namespace).chain([bare.to_string()]) {
+            if self.by_name.contains_key(alias.as_str()) {
+                continue;
+            }
+            let places = self.aliases.entry(alias.into()).or_default();
+            if !places.contains(&at) {
+                places.push(at);
+            }
+        }
+    }
+}
+
+impl Item {
+    fn expose(kind: Kind, definition: &Definition, offer: &Offer<'_>, rules: &Rules) -> Item {
+        let plain = offer.namespace.expose(definition.name());
+        let name = match kind {
+            Kind::Tool | Kind::Prompt => plain.clone(),
+            Kind::Resource | Kind::Template => {
+                offer.namespace.expose_uri(definition.name(), rules.uri_style)
+            }
+        };
+        let names = [plain.as_str(), name.as_str()];
+        Item {
+            kind,
+            origin: Origin { upstream: offer.upstream.clone(), name: definition.name().into() },
+            definition: definition.renamed(name.as_str()),
+            summary: summarize(definition.description()),
+            starts_on: rules.starts_on.matches(offer.upstream, &names),
+            template: (kind == Kind::Template).then(|| Template {
+                matcher: UriTemplate::parse(definition.name()),
+                prefixes: prefixes(offer),
+            }),
+            name,
+        }
+    }
+}
+
+fn prefixes(offer: &Offer<'_>) -> Vec<String> {
+    let mut prefixes: Vec<String> =
+        UriStyle::ALL.iter().map(|style| offer.namespace.prefix(*style)).collect();
+    prefixes.push(format!("{}_", offer.upstream));
+    prefixes.push(String::new());
+    prefixes.sort_by_key(|prefix| std::cmp::Reverse(prefix.len()));
+    prefixes.dedup();
+    prefixes
+}
+
+/// A description on one line without control characters, cut at [`SUMMARY_CHARS`].
+fn summarize(description: &str) -> Box<str> {
+    let mut summary = String::new();
+    let words = description.split(|c: char| c.is_whitespace() || c.is_control());
+    for word in words.filter(|word| !word.is_empty()) {
+        if !summary.is_empty() {
+            summary.push(' ');
+        }
+        summary.push_str(word);
+        if summary.len() > SUMMARY_CHARS * 4 {
+            break;
+        }
+    }
+    summary.chars().take(SUMMARY_CHARS).collect::<String>().into()
+}
+
+#[cfg(test)]
+mod tests;

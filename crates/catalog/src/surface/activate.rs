@@ -1,0 +1,209 @@
+//! `toolman_activate`: the control tool by which a model switches items on and off.
+//!
+//! Pure. Its description is the live catalog; a call yields a new selection or an error that
+//! changes nothing.
+
+use std::fmt::Write as _;
+
+use mcp::items::Kind;
+use mcp::json;
+
+use crate::error::{quoted, shorten};
+use crate::selection::Selection;
+use crate::snapshot::{Catalog, Item, Lookup};
+use crate::suggest::similar;
+
+pub const NAME: &str = "toolman_activate";
+
+const HEAD: &str = "Switch tools and resources on or off. Only what is switched on can be used; \
+    switch off what you no longer need. Pass exact names from the catalog below in the four \
+    lists, empty ones where nothing changes; `server:*` means everything of one server. Names \
+    that you don't mention stay as they are. One wrong name and nothing is changed. In the \
+    catalog `*` marks what is on.";
+
+/// Names listed in a confirmation; beyond that it counts.
+const CONFIRMED_NAMES_MAX: usize = 12;
+
+/// What a successful call leads to.
+#[derive(Debug)]
+pub struct Activation {
+    pub selection: Selection,
+    /// The short confirmation.
+    pub confirmation: String,
+    /// JSON with the full definitions of what was switched on; `None` if nothing was.
+    pub definitions: Option<String>,
+}
+
+/// The definition of the tool, with the catalog as the selection has it.
+pub fn definition(catalog: &Catalog, selection: &Selection) -> String {
+    let mut description = format!("{HEAD}\n\nTOOLS:\n");
+    let mut add = |items: &mut dyn Iterator<Item = &Item>| {
+        let mut any = false;
+        for item in items {
+            any = true;
+            let mark = if selection.is_on(item) { "* " } else { "  " };
+            let colon = if item.summary.is_empty() { "" } else { ": " };
+            _ = writeln!(description, "{mark}{}{colon}{}", item.name, item.summary);
+        }
+        if !any {
+            description.push_str("  (none)\n");
+        }
+        description.push_str("\nRESOURCES:\n");
+    };
+    add(&mut catalog.items(Kind::Tool).iter());
+    let resources = catalog.items(Kind::Resource).iter();
+    add(&mut resources.chain(catalog.items(Kind::Template)));
+    let description = description.trim_end_matches("\n\nRESOURCES:\n");
+    let list = |what: &str| {
+        format!(r#"{{"type":"array","items":{{"type":"string"}},"description":"{what}"}}"#)
+    };
+    format!(
+        r#"{{"name":"{NAME}","title":"Switch tools and resources on or off","description":{},"inputSchema":{{"type":"object","properties":{{"tools_on":{},"tools_off":{},"resources_on":{},"resources_off":{}}},"required":["tools_on","tools_off","resources_on","resources_off"],"additionalProperties":false}},"annotations":{{"readOnlyHint":false,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}}}"#,
+        json::quote(description),
+        list("Names of tools to switch on"),
+        list("Names of tools to switch off"),
+        list("Names of resources and resource templates to switch on"),
+        list("Names of resources and resource templates to switch off"),
+    )
+}
+
+/// Carries out a call. The error is for the model: what was wrong, and what to do.
+pub fn apply(
+    catalog: &Catalog,
+    selection: &Selection,
+    arguments: Option<&[u8]>,
+) -> Result<Activation, String> {
+    let lists = Lists::parse(arguments)?;
+    let mut unknown = Vec::new();
+    let mut find = |names: &[String], of_tools| {
+        let mut items = Vec::new();
+        for name in names {
+            match named(catalog, name, of_tools) {
+                Ok(found) => items.extend(found),
+                Err(problem) => unknown.push(problem),
+            }
+        }
+        items
+    };
+    let on = [find(&lists.tools_on, true), find(&lists.resources_on, false)].concat();
+    let off = [find(&lists.tools_off, true), find(&lists.resources_off, false)].concat();
+    if !unknown.is_empty() {
+        return Err(format!("{}; nothing was changed", unknown.join("; ")));
+    }
+    let torn: Vec<_> = on.iter().filter(|item| off.iter().any(|other| same(item, other))).collect();
+    if !torn.is_empty() {
+        let names: Vec<_> = torn.iter().map(|item| &item.name).collect();
+        return Err(format!(
+            "{} is to be switched both on and off; name it once; nothing was changed",
+            quoted(&names)
+        ));
+    }
+    let mut selection = selection.clone();
+    on.iter().for_each(|item| selection.switch(item, true));
+    off.iter().for_each(|item| selection.switch(item, false));
+    Ok(Activation {
+        selection,
+        confirmation: confirmation(&on, &off),
+        definitions: (!on.is_empty()).then(|| definitions(&on)),
+    })
+}
+
+fn same(one: &Item, other: &Item) -> bool {
+    one.kind == other.kind && one.name == other.name
+}
+
+#[derive(Debug)]
+struct Lists {
+    tools_on: Vec<String>,
+    tools_off: Vec<String>,
+    resources_on: Vec<String>,
+    resources_off: Vec<String>,
+}
+
+impl Lists {
+    fn parse(arguments: Option<&[u8]>) -> Result<Lists, String> {
+        let wanted = ["tools_on", "tools_off", "resources_on", "resources_off"];
+        let found = json::members(arguments.unwrap_or(b"{}"), wanted)
+            .map_err(|fault| format!("the arguments can't be read: {fault}"))?;
+        let list = |at: usize| {
+            let text = found[at].ok_or_else(|| {
+                let name = wanted[at];
+                format!("`{name}` is missing; pass all four lists, empty where nothing changes")
+            })?;
+            serde_json::from_str::<Vec<String>>(text)
+                .map_err(|_| format!("`{}` must be a list of names (strings)", wanted[at]))
+        };
+        let lists = Lists {
+            tools_on: list(0)?,
+            tools_off: list(1)?,
+            resources_on: list(2)?,
+            resources_off: list(3)?,
+        };
+        let all = [&lists.tools_on, &lists.tools_off, &lists.resources_on, &lists.resources_off];
+        if all.iter().all(|list| list.is_empty()) {
+            return Err(format!(
+                "all four lists are empty; give at least one name, for example \
+                 `tools_on: [\"…\"]`, from the catalog in the description of `{NAME}`"
+            ));
+        }
+        Ok(lists)
+    }
+}
+
+/// The items that a name in a list means: one, or for `server:*` all of a server.
+fn named<'a>(catalog: &'a Catalog, name: &str, of_tools: bool) -> Result<Vec<&'a Item>, String> {
+    let kinds: &[Kind] = if of_tools { &[Kind::Tool] } else { &[Kind::Resource, Kind::Template] };
+    let items = || kinds.iter().flat_map(|kind| catalog.items(*kind));
+    for kind in kinds {
+        match catalog.look_up(*kind, name) {
+            Lookup::Found(item) => return Ok(vec![item]),
+            Lookup::Ambiguous(items) => {
+                let names: Vec<_> = items.iter().map(|item| &item.name).collect();
+                return Err(format!("`{}` could mean {}", shorten(name), quoted(&names)));
+            }
+            Lookup::Unknown => {}
+        }
+    }
+    if let Some(server) = name.strip_suffix(":*") {
+        let all: Vec<_> = items().filter(|item| item.origin.upstream.as_str() == server).collect();
+        if !all.is_empty() {
+            return Ok(all);
+        }
+    }
+    let similar = similar(name, items());
+    let hint = if similar.is_empty() {
+        String::new()
+    } else {
+        format!(" (did you mean {}?)", quoted(&similar))
+    };
+    let noun = if of_tools { "tool" } else { "resource" };
+    Err(format!("no {noun} is named `{}`{hint}", shorten(name)))
+}
+
+fn confirmation(on: &[&Item], off: &[&Item]) -> String {
+    let part = |items: &[&Item], state: &str| match items.len() {
+        0 => None,
+        1..=CONFIRMED_NAMES_MAX => {
+            let names: Vec<_> = items.iter().map(|item| item.name.as_str()).collect();
+            Some(format!("{state}: {}", names.join(", ")))
+        }
+        count => Some(format!("{state}: {count} items")),
+    };
+    let parts: Vec<_> = [part(on, "on"), part(off, "off")].into_iter().flatten().collect();
+    parts.join("; ")
+}
+
+/// The definitions of what was switched on, for clients that do not list again.
+fn definitions(on: &[&Item]) -> String {
+    let of = |kind: Kind| {
+        let items = on.iter().filter(|item| item.kind == kind);
+        let texts: Vec<_> =
+            items.map(|item| String::from_utf8_lossy(&item.definition).into_owned()).collect();
+        (!texts.is_empty()).then(|| format!("\"{}\":[{}]", kind.list_member(), texts.join(",")))
+    };
+    let parts: Vec<_> = Kind::ALL.into_iter().filter_map(of).collect();
+    format!("{{{}}}", parts.join(","))
+}
+
+#[cfg(test)]
+mod tests;

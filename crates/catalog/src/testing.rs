@@ -1,0 +1,52 @@
+//! A catalog from a few lines of text, for the tests of this crate.
+//!
+//! A line is `upstream[/namespace]: item item …`; an item with `://` is a resource, with `{` a
+//! template, with a leading `!` a prompt, otherwise a tool.
+
+use std::sync::Arc;
+
+use mcp::items::{Inventory, Kind};
+use mcp::names::{Namespace, UpstreamName, UriStyle};
+use mcp::rpc::Raw;
+
+use crate::patterns::Patterns;
+use crate::snapshot::{Catalog, Offer, Rules};
+
+pub fn catalog(text: &str, starts_on: &[&str]) -> Arc<Catalog> {
+    catalog_with(text, starts_on, UriStyle::Underscore)
+}
+
+pub fn catalog_with(text: &str, starts_on: &[&str], uri_style: UriStyle) -> Arc<Catalog> {
+    let parsed: Vec<_> = text.lines().map(parse_line).collect();
+    let offers: Vec<_> = parsed
+        .iter()
+        .map(|(upstream, namespace, inventory)| Offer { upstream, namespace, inventory })
+        .collect();
+    let starts_on = Patterns::parse(starts_on).unwrap();
+    Arc::new(Catalog::assemble(&offers, &Rules { starts_on, uri_style }))
+}
+
+fn parse_line(line: &str) -> (UpstreamName, Namespace, Inventory) {
+    let (name, items) = line.split_once(": ").unwrap();
+    let (upstream, namespace) = name.split_once('/').unwrap_or((name, name));
+    let mut inventory = Inventory::default();
+    for kind in Kind::ALL {
+        let of_kind = items.split_whitespace().filter(|item| kind_of(item) == kind);
+        inventory.set(kind, of_kind.map(|item| definition(kind, item.trim_start_matches('!'))));
+    }
+    (upstream.parse().unwrap(), namespace.parse().unwrap(), inventory)
+}
+
+fn kind_of(item: &str) -> Kind {
+    match item {
+        _ if item.starts_with('!') => Kind::Prompt,
+        _ if item.contains('{') => Kind::Template,
+        _ if item.contains("://") => Kind::Resource,
+        _ => Kind::Tool,
+    }
+}
+
+fn definition(kind: Kind, name: &str) -> Raw {
+    let key = kind.key();
+    Raw::trusted(format!(r#"{{"{key}":"{name}","description":"about {name}","inputSchema":{{}}}}"#))
+}

@@ -1,0 +1,125 @@
+//! Visibility: what one client may list and call now.
+//!
+//! A selection over one snapshot, immutable like both. Lists are rendered once and then served as
+//! the same bytes; listing and calling ask the same question, [`View::is_visible`].
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::{BufMut, Bytes, BytesMut};
+use mcp::items::Kind;
+
+use crate::error::Error;
+use crate::selection::Selection;
+use crate::snapshot::{Catalog, Item, Lookup};
+use crate::suggest::similar;
+use crate::surface::Surface;
+
+#[derive(Debug)]
+pub struct View {
+    catalog: Arc<Catalog>,
+    selection: Selection,
+    surface: Surface,
+    lists: [OnceLock<Bytes>; Kind::ALL.len()],
+}
+
+/// What a name asked for leads to: the item, and the name or URI to ask its upstream for.
+#[derive(Debug)]
+pub struct Target<'a> {
+    pub item: &'a Item,
+    pub upstream_name: &'a str,
+}
+
+impl View {
+    pub fn new(catalog: Arc<Catalog>, selection: Selection, surface: Surface) -> View {
+        View { catalog, selection, surface, lists: Default::default() }
+    }
+
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    pub fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
+    /// The one decision: whether this client may see and use `item` now.
+    pub fn is_visible(&self, item: &Item) -> bool {
+        self.selection.is_on(item)
+    }
+
+    /// The result of a list request.
+    pub fn list(&self, kind: Kind) -> &Bytes {
+        self.lists[kind as usize].get_or_init(|| self.render(kind))
+    }
+
+    fn render(&self, kind: Kind) -> Bytes {
+        let mut out = BytesMut::new();
+        out.put_slice(format!("{{\"{}\":[", kind.list_member()).as_bytes());
+        let start = out.len();
+        let mut add = |definition: &[u8]| {
+            if out.len() > start {
+                out.put_u8(b',');
+            }
+            out.put_slice(definition);
+        };
+        if kind == Kind::Tool {
+            add(self.surface.control_tool(&self.catalog, &self.selection).as_bytes());
+        }
+        for item in self.catalog.items(kind) {
+            if self.is_visible(item) {
+                add(&item.definition);
+            } else if let Some(stub) = self.surface.stub(item) {
+                add(stub.as_bytes());
+            }
+        }
+        out.put_slice(b"]}");
+        out.freeze()
+    }
+
+    /// The item that `asked` means, visible or not.
+    pub fn find(&self, kind: Kind, asked: &str) -> Result<&Item, Error> {
+        match self.catalog.look_up(kind, asked) {
+            Lookup::Found(item) => Ok(item),
+            Lookup::Unknown => Err(self.unknown(kind, asked)),
+            Lookup::Ambiguous(items) => {
+                let candidates = items.iter().map(|item| item.name.clone()).collect();
+                Err(Error::Ambiguous { kind, asked: asked.to_owned(), candidates })
+            }
+        }
+    }
+
+    /// The item that `asked` means, if it may be used now.
+    pub fn resolve(&self, kind: Kind, asked: &str) -> Result<Target<'_>, Error> {
+        let item = self.find(kind, asked)?;
+        if !self.is_visible(item) {
+            return Err(Error::Inactive { kind, name: item.name.clone() });
+        }
+        Ok(Target { item, upstream_name: &item.origin.name })
+    }
+
+    /// The resource that `uri` means, or the template it was expanded from.
+    pub fn resolve_uri<'a>(&'a self, uri: &'a str) -> Result<Target<'a>, Error> {
+        let unknown = match self.resolve(Kind::Resource, uri) {
+            Err(error @ Error::Unknown { .. }) => error,
+            known => return known,
+        };
+        let (item, bare) = self.catalog.expanded_from(uri).ok_or(unknown)?;
+        if !self.is_visible(item) {
+            return Err(Error::Inactive { kind: Kind::Template, name: item.name.clone() });
+        }
+        Ok(Target { item, upstream_name: bare })
+    }
+
+    /// The error for a name that nothing has.
+    fn unknown(&self, kind: Kind, asked: &str) -> Error {
+        let items = self.catalog.items(kind).iter();
+        let similar = match kind {
+            Kind::Resource => similar(asked, items.chain(self.catalog.items(Kind::Template))),
+            _ => similar(asked, items),
+        };
+        Error::Unknown { kind, asked: asked.to_owned(), similar }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! What is wrong with a file, and where.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::limits::FAULTS_MAX;
+
+/// One thing that is wrong with a file: `tools.toml:3:7: problem; fix`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Fault {
+    /// As it was named to us.
+    pub file: PathBuf,
+    /// `None` where it is about the whole file.
+    pub place: Option<Place>,
+    /// What is wrong and what to do next.
+    pub problem: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "{}:", self.file.display())?;
+        if let Some(Place { line, column }) = self.place {
+            write!(formatter, "{line}:{column}:")?;
+        }
+        write!(formatter, " {}", self.problem)
+    }
+}
+
+/// A place in a text, counted from 1; columns are characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub line: usize,
+    pub column: usize,
+}
+
+/// Collects the faults of one text.
+pub(crate) struct Faults<'t> {
+    file: &'t Path,
+    text: &'t str,
+    /// Where each line begins, so that telling a place does not read the text again.
+    line_starts: Vec<usize>,
+    found: Vec<(Option<usize>, String)>,
+}
+
+impl<'t> Faults<'t> {
+    pub fn new(file: &'t Path, text: &'t str) -> Faults<'t> {
+        let after_newlines = text.match_indices('\n').map(|(at, _)| at + 1);
+        Faults {
+            file,
+            text,
+            line_starts: std::iter::once(0).chain(after_newlines).collect(),
+            found: Vec::new(),
+        }
+    }
+
+    /// Notes a problem at a byte of the text, or with the whole of it.
+    pub fn report(&mut self, at: impl Into<Option<usize>>, problem: impl Into<String>) {
+        self.found.push((at.into(), problem.into()));
+    }
+
+    /// The line of a byte of the text, from 1.
+    pub fn line_of(&self, at: usize) -> usize {
+        self.line_starts.partition_point(|start| *start <= at)
+    }
+
+    /// What was found, in the order of the text; of a flood only the beginning.
+    pub fn in_order(mut self) -> Vec<Fault> {
+        self.found.sort_by_key(|(at, _)| *at);
+        let mut found = std::mem::take(&mut self.found);
+        let more = found.len().saturating_sub(FAULTS_MAX);
+        found.truncate(FAULTS_MAX);
+        let fault = |(at, problem): (Option<usize>, _)| {
+            let place = at.map(|at| self.place_of(at));
+            self.fault(place, problem)
+        };
+        let mut faults: Vec<Fault> = found.into_iter().map(fault).collect();
+        if more > 0 {
+            faults.push(self.fault(None, format!("{more} more faults; mend these first")));
+        }
+        faults
+    }
+
+    fn fault(&self, place: Option<Place>, problem: String) -> Fault {
+        Fault { file: self.file.to_owned(), place, problem }
+    }
+
+    fn place_of(&self, at: usize) -> Place {
+        let line = self.line_of(at);
+        let before = self.text.get(self.line_starts[line - 1]..at);
+        Place { line, column: before.map_or(0, |before| before.chars().count()) + 1 }
+    }
+}

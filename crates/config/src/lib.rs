@@ -1,0 +1,77 @@
+//! Configuration files into the types that the rooms speak.
+//!
+//! A file is read whole and every fault in it is reported at once, with its place. That servers
+//! run is not known here.
+
+pub mod fault;
+
+mod duration;
+mod expand;
+mod file;
+mod limits;
+mod reader;
+mod syntax;
+mod tools_toml;
+
+use std::path::Path;
+
+use catalog::snapshot::Rules;
+use catalog::surface::Surface;
+use mcp::names::Namespace;
+use upstream::supervisor::Settings;
+
+use crate::fault::{Fault, Faults};
+
+/// What a configuration says.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// In the order of the file, which settles whose name counts; disabled ones are left out.
+    pub servers: Vec<Server>,
+    pub rules: Rules,
+    pub surface: Surface,
+}
+
+/// One server and the prefix of its names.
+#[derive(Clone, Debug)]
+pub struct Server {
+    pub namespace: Namespace,
+    pub settings: Settings,
+}
+
+/// The value of an environment variable.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// What a text means depends on these.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// The file as it is named in faults.
+    pub file: &'a Path,
+    /// Servers run here, and relative paths start here.
+    pub folder: &'a Path,
+    pub environment: Environment<'a>,
+}
+
+/// Reads the file at `path`; the error is never empty and in the order of the file.
+pub fn load(path: &Path, environment: Environment<'_>) -> Result<Config, Vec<Fault>> {
+    let of_file = |problem: String| Fault { file: path.to_owned(), place: None, problem };
+    let contents = file::read(path)
+        .map_err(|problems| problems.into_iter().map(of_file).collect::<Vec<_>>())?;
+    let surroundings = Surroundings { file: path, folder: &contents.folder, environment };
+    parse(&contents.text, &surroundings)
+}
+
+/// Reads a text; the error is never empty and in the order of the text.
+pub fn parse(text: &str, surroundings: &Surroundings<'_>) -> Result<Config, Vec<Fault>> {
+    // Some editors begin every file with a byte order mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut faults = Faults::new(surroundings.file, text);
+    let Some(table) = syntax::parse(text, &mut faults) else {
+        return Err(faults.in_order());
+    };
+    let config = tools_toml::read(&table, surroundings, &mut faults);
+    let faults = faults.in_order();
+    if faults.is_empty() { Ok(config) } else { Err(faults) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,12 @@
+//! Every bound on what a file may hold and on what is said about it.
+
+use std::time::Duration;
+
+/// A larger file is refused unread.
+pub const FILE_BYTES_MAX: u64 = 1024 * 1024;
+/// Faults that are reported; of more only the number is told.
+pub const FAULTS_MAX: usize = 100;
+/// Patterns in one list: each takes its time to be compiled.
+pub const PATTERNS_MAX: usize = 10_000;
+/// Longest wait that can be configured.
+pub const DURATION_MAX: Duration = Duration::from_hours(24);

@@ -1,0 +1,102 @@
+//! `tools.toml`, the native format.
+
+mod names;
+mod server;
+
+use catalog::error::shorten;
+use catalog::patterns::Patterns;
+use catalog::snapshot::Rules;
+use catalog::surface::{Inactive, Surface};
+use mcp::names::UriStyle;
+use toml::de::{DeTable, DeValue};
+
+use crate::fault::Faults;
+use crate::limits::PATTERNS_MAX;
+use crate::reader::{Section, Value};
+use crate::{Config, Server, Surroundings};
+
+/// The keys that are often written below `[[servers]]` by mistake.
+const TOP_KEYS: [&str; 4] = ["active_toolsets", "surface", "inactive", "uri_style"];
+
+/// Reads the file's table. What is returned counts only if no fault was found.
+pub fn read(
+    table: &DeTable<'_>,
+    surroundings: &Surroundings<'_>,
+    faults: &mut Faults<'_>,
+) -> Config {
+    let mut top = Section::new(table, "at the top");
+    let starts_on = top.get("active_toolsets").map(|value| patterns(&value, faults));
+    let uri_style = top.get("uri_style").and_then(|value| {
+        let styles = [("underscore", UriStyle::Underscore), ("rfc", UriStyle::Rfc)];
+        value.choice(&styles, faults)
+    });
+    let inactive = top.get("inactive").and_then(|value| {
+        let words = [("hidden", Inactive::Hidden), ("stub", Inactive::Stub)];
+        value.choice(&words, faults)
+    });
+    if let Some(value) = top.get("surface") {
+        value.choice(&[("activate", ())], faults);
+    }
+    let servers = servers(top.get("servers").as_ref(), surroundings, faults);
+    top.close(&[], faults);
+    Config {
+        servers,
+        rules: Rules {
+            starts_on: starts_on.unwrap_or_default(),
+            uri_style: uri_style.unwrap_or_default(),
+        },
+        surface: Surface { inactive: inactive.unwrap_or_default() },
+    }
+}
+
+fn patterns(value: &Value<'_>, faults: &mut Faults<'_>) -> Patterns {
+    let (places, patterns): (Vec<_>, Vec<_>) = value.strings("pattern", faults).into_iter().unzip();
+    if patterns.len() > PATTERNS_MAX {
+        let count = patterns.len();
+        let problem = format!("has {count} patterns; use at most {PATTERNS_MAX}, with `*` in them");
+        value.report(&problem, faults);
+        return Patterns::default();
+    }
+    let errors = match Patterns::parse(&patterns) {
+        Ok(patterns) => return patterns,
+        Err(errors) => errors,
+    };
+    for error in errors {
+        let (pattern, reason) = (shorten(&error.pattern), error.reason);
+        let problem = format!("is `{pattern}`, which can't be read: {reason}");
+        let place = places.get(error.index).unwrap_or(value);
+        place.report(&problem, faults);
+    }
+    Patterns::default()
+}
+
+fn servers(
+    value: Option<&Value<'_>>,
+    surroundings: &Surroundings<'_>,
+    faults: &mut Faults<'_>,
+) -> Vec<Server> {
+    let elements = match value.map(|value| (value, value.node())) {
+        Some((value, DeValue::Table(_))) => {
+            value.report("is a table; write `[[servers]]`, in double brackets", faults);
+            return Vec::new();
+        }
+        Some((value, _)) => value.elements("server", faults),
+        None => Some(Vec::new()),
+    };
+    if elements.as_ref().is_some_and(Vec::is_empty) {
+        let example = "[[servers]]\ncommand = \"uvx pjpd\"";
+        faults.report(None, format!("no servers; add at least one:\n{example}"));
+    }
+    let mut drafts = Vec::new();
+    for (index, element) in elements.unwrap_or_default().iter().enumerate() {
+        drafts.extend(server::read(element, index + 1, surroundings, faults));
+    }
+    // A disabled server may share its name with the one that replaces it.
+    drafts.retain(|draft| draft.enabled);
+    let names = names::assign(&drafts, faults);
+    let finish = |(draft, name): (server::Draft, _)| draft.finish(name);
+    drafts.into_iter().zip(names).filter_map(finish).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! One entry of `[[servers]]`.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use catalog::error::shorten;
+use mcp::names::{NameError, Namespace, UpstreamName};
+use toml::de::DeValue;
+use upstream::launch::{Command, CommandLine, Launch};
+use upstream::limits::{CALL_TIMEOUT, RESTART_DELAY_MAX, STARTUP_TIMEOUT};
+use upstream::supervisor::{Restart, Settings};
+
+use super::TOP_KEYS;
+use crate::duration::{self, DurationError};
+use crate::expand::expand;
+use crate::fault::Faults;
+use crate::reader::{Section, Value};
+use crate::{Environment, Server, Surroundings};
+
+/// A server as it is written, before every server has a name.
+pub struct Draft {
+    /// The place among the servers of the file, from 1.
+    pub position: usize,
+    pub enabled: bool,
+    /// The name, if one is written, and where.
+    pub name: Option<(UpstreamName, usize)>,
+    pub namespace: Namespace,
+    /// `None` where it could not be read.
+    command: Option<Command>,
+    restart: Restart,
+    startup_timeout: Duration,
+    call_timeout: Duration,
+}
+
+impl Draft {
+    pub fn finish(self, name: UpstreamName) -> Option<Server> {
+        Some(Server {
+            namespace: self.namespace,
+            settings: Settings {
+                name,
+                launch: Launch::Command(self.command?),
+                restart: self.restart,
+                startup_timeout: self.startup_timeout,
+                call_timeout: self.call_timeout,
+            },
+        })
+    }
+}
+
+pub fn read(
+    value: &Value<'_>,
+    position: usize,
+    surroundings: &Surroundings<'_>,
+    faults: &mut Faults<'_>,
+) -> Option<Draft> {
+    let mut section = value.section("in `[[servers]]`", faults)?;
+    let enabled = section.get("enabled").and_then(|value| value.boolean(faults)).unwrap_or(true);
+    // What a disabled server needs may be missing: that can be why it is disabled.
+    let mut surroundings = *surroundings;
+    if !enabled {
+        surroundings.environment = &|_| Some("x".into());
+    }
+    let namespace = section.get("namespace").and_then(|value| name::<Namespace>(&value, faults));
+    let written = section
+        .get("name")
+        .and_then(|value| Some((name::<UpstreamName>(&value, faults)?, value.at())));
+    let draft = Draft {
+        position,
+        enabled,
+        name: written,
+        namespace: namespace.unwrap_or_default(),
+        command: command(value, &mut section, &surroundings, faults),
+        restart: restart(&mut section, faults),
+        startup_timeout: wait(&mut section, "startup_timeout", STARTUP_TIMEOUT, faults),
+        call_timeout: wait(&mut section, "timeout", CALL_TIMEOUT, faults),
+    };
+    section.close(&TOP_KEYS, faults);
+    Some(draft)
+}
+
+fn name<T: FromStr<Err = NameError>>(value: &Value<'_>, faults: &mut Faults<'_>) -> Option<T> {
+    let text = value.string(faults)?;
+    let problem = match text.parse() {
+        Ok(name) => return Some(name),
+        Err(NameError::Empty) => {
+            "is empty; leave it out, or use letters, digits, `_` and `-`".into()
+        }
+        Err(error) => format!("is `{}`: {error}", shorten(text)),
+    };
+    value.report(&problem, faults);
+    None
+}
+
+fn command(
+    server: &Value<'_>,
+    section: &mut Section<'_>,
+    surroundings: &Surroundings<'_>,
+    faults: &mut Faults<'_>,
+) -> Option<Command> {
+    let command = section.get("command");
+    let args = section.get("args");
+    let env = section.get("env");
+    let cwd = section.get("cwd");
+
+    let environment = surroundings.environment;
+    let args = args.map(|args| {
+        let args = args.strings("argument", faults).into_iter();
+        args.filter_map(|(value, text)| expanded(&value, text, environment, faults)).collect()
+    });
+    let env = env.map(|env| variables(&env, environment, faults));
+    let cwd = cwd.and_then(|value| {
+        let text = value.string(faults)?;
+        expanded(&value, text, environment, faults)
+    });
+    let Some(command) = command else {
+        let problem = "has no `command`; add one, such as `command = \"uvx pjpd\"`";
+        server.report(problem, faults);
+        return None;
+    };
+    let text = command.string(faults)?;
+    let line = match args {
+        Some(args) => CommandLine::Direct {
+            program: filled(&command, expanded(&command, text, environment, faults)?, faults)?,
+            args,
+        },
+        // Its expansions are the shell's.
+        None => CommandLine::Shell(filled(&command, text.to_owned(), faults)?),
+    };
+    Some(Command {
+        line,
+        env: env.unwrap_or_default(),
+        cwd: Some(match cwd {
+            Some(cwd) => surroundings.folder.join(cwd),
+            None => surroundings.folder.to_owned(),
+        }),
+    })
+}
+
+/// The text of a command, unless it is blank or can't be passed to a process.
+fn filled(value: &Value<'_>, text: String, faults: &mut Faults<'_>) -> Option<String> {
+    if text.trim().is_empty() {
+        value.report("is blank; write the command that starts the server", faults);
+        return None;
+    }
+    without_nul(value, text, faults)
+}
+
+fn without_nul(value: &Value<'_>, text: String, faults: &mut Faults<'_>) -> Option<String> {
+    if text.contains('\0') {
+        value.report("holds a NUL, which no process can be given; remove it", faults);
+        return None;
+    }
+    Some(text)
+}
+
+fn expanded(
+    value: &Value<'_>,
+    text: &str,
+    environment: Environment<'_>,
+    faults: &mut Faults<'_>,
+) -> Option<String> {
+    match expand(text, environment) {
+        Ok(text) => without_nul(value, text, faults),
+        Err(problems) => {
+            for problem in problems {
+                value.report(&problem, faults);
+            }
+            None
+        }
+    }
+}
+
+/// The variables of `env`. Their values are never shown: they may be secret.
+fn variables(
+    value: &Value<'_>,
+    environment: Environment<'_>,
+    faults: &mut Faults<'_>,
+) -> Vec<(String, String)> {
+    let mut variables = Vec::new();
+    for (name, value) in value.entries(faults).unwrap_or_default() {
+        if name.is_empty() || name.contains(['=', '\0']) {
+            value.report("is no name of a variable; use letters, digits and `_`", faults);
+        }
+        let text = match value.node() {
+            DeValue::String(text) => expanded(&value, text, environment, faults),
+            DeValue::Integer(integer) => Some(integer.to_string()),
+            DeValue::Boolean(boolean) => Some(boolean.to_string()),
+            _ => {
+                value.report_type("a string, an integer or a boolean", faults);
+                None
+            }
+        };
+        variables.extend(text.map(|text| (name.to_owned(), text)));
+    }
+    variables
+}
+
+fn restart(section: &mut Section<'_>, faults: &mut Faults<'_>) -> Restart {
+    let delay_max = wait(section, "restart_delay_max", RESTART_DELAY_MAX, faults);
+    let policies = [("never", Restart::Never), ("on-failure", Restart::OnFailure { delay_max })];
+    section
+        .get("restart")
+        .and_then(|value| value.choice(&policies, faults))
+        .unwrap_or(Restart::Never)
+}
+
+fn wait(
+    section: &mut Section<'_>,
+    key: &'static str,
+    default: Duration,
+    faults: &mut Faults<'_>,
+) -> Duration {
+    let Some(value) = section.get(key) else {
+        return default;
+    };
+    let (shown, duration) = match value.node() {
+        DeValue::String(text) => (shorten(text), duration::from_text(text)),
+        DeValue::Integer(integer) => {
+            let seconds = u32::from_str_radix(integer.as_str(), integer.radix());
+            let duration = seconds
+                .map_err(|_| DurationError::OutOfRange)
+                .and_then(|seconds| duration::from_seconds(seconds.into()));
+            (shorten(&integer.to_string()), duration)
+        }
+        DeValue::Float(float) => {
+            let seconds = float.as_str().parse().unwrap_or(f64::NAN);
+            (shorten(float.as_str()), duration::from_seconds(seconds))
+        }
+        _ => {
+            value.report_type("a number of seconds or a string such as `30s`", faults);
+            return default;
+        }
+    };
+    duration.unwrap_or_else(|error| {
+        value.report(&format!("is `{shown}`; {error}"), faults);
+        default
+    })
+}

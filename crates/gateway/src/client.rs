@@ -1,0 +1,242 @@
+//! One connected client: its handshake, its view, what is under way for it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use bytes::Bytes;
+use catalog::view::View;
+use mcp::rpc::{self, Outcome, Raw};
+use mcp::version::Revision;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use upstream::relay::{Ask, Relay, Upcall};
+
+use crate::auth::Caller;
+use crate::error::Error;
+use crate::limits::{ASKS_PER_CLIENT_MAX, CALLS_PER_CLIENT_MAX};
+
+/// Whom a client's selection belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The one client of this process, on stdio: what no call tells for whom it is, is for it.
+    Process,
+    /// One session of several.
+    Session,
+}
+
+/// What a client said of itself in its handshake.
+#[derive(Clone, Debug)]
+pub struct Introduction {
+    pub revision: Revision,
+    pub capabilities: Raw,
+}
+
+/// A way to a client for messages that an upstream has for it.
+#[derive(Clone, Debug)]
+pub struct Outlet(pub(crate) Relay);
+
+#[derive(Debug)]
+pub struct Client {
+    pub(crate) id: u64,
+    pub(crate) owner: Owner,
+    pub caller: Caller,
+    introduction: OnceLock<Introduction>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    view: Arc<View>,
+    /// Where messages go that belong to no request of the client.
+    outlet: Option<Outlet>,
+    /// Set once the client has said that it is ready.
+    is_ready: bool,
+    calls: HashMap<Raw, CancellationToken>,
+    last_ask: u64,
+    asks: HashMap<u64, oneshot::Sender<Outcome>>,
+}
+
+impl Client {
+    pub(crate) fn new(id: u64, caller: Caller, owner: Owner, view: Arc<View>) -> Client {
+        Client {
+            id,
+            owner,
+            caller,
+            introduction: OnceLock::new(),
+            state: Mutex::new(State {
+                view,
+                outlet: None,
+                is_ready: false,
+                calls: HashMap::new(),
+                last_ask: 0,
+                asks: HashMap::new(),
+            }),
+        }
+    }
+
+    pub fn introduction(&self) -> Option<&Introduction> {
+        self.introduction.get()
+    }
+
+    pub(crate) fn introduce(&self, introduction: Introduction) -> Result<(), Error> {
+        self.introduction.set(introduction).map_err(|_| Error::Reinitialized)
+    }
+
+    /// A way to this client that ends in `frames`; a frame that finds it full is lost.
+    pub fn outlet(self: &Arc<Self>, frames: mpsc::Sender<Bytes>) -> Outlet {
+        let client = Arc::clone(self);
+        let deliver = move |upcall| {
+            let frame = match upcall {
+                Upcall::Notice(frame) => Some(frame),
+                Upcall::Ask(ask) => client.ask(ask, &frames),
+            };
+            if let Some(frame) = frame {
+                _ = frames.try_send(frame);
+            }
+        };
+        Outlet(Relay { client: self.id, deliver: Arc::new(deliver) })
+    }
+
+    /// Takes messages that belong to no request from now on; replaces an earlier outlet.
+    pub fn attach(&self, outlet: Outlet) {
+        self.state().outlet = Some(outlet);
+    }
+
+    pub fn view(&self) -> Arc<View> {
+        Arc::clone(&self.state().view)
+    }
+
+    /// Exchanges the view by what `change` makes of it; nothing else changes it meanwhile.
+    pub(crate) fn change_view<T>(&self, change: impl FnOnce(&mut Arc<View>) -> T) -> T {
+        change(&mut self.state().view)
+    }
+
+    pub(crate) fn mark_ready(&self) {
+        self.state().is_ready = true;
+    }
+
+    /// Sends a message that belongs to no request; lost when nobody listens.
+    pub(crate) fn send(&self, upcall: Upcall) {
+        let outlet = {
+            let state = self.state();
+            state.outlet.clone().filter(|_| state.is_ready)
+        };
+        if let Some(Outlet(relay)) = outlet {
+            (relay.deliver)(upcall);
+        }
+    }
+
+    /// Notes that a request is under way. The token is cancelled when the client cancels it.
+    pub(crate) fn begin(&self, id: &Raw) -> Result<Underway<'_>, Error> {
+        let mut state = self.state();
+        if state.calls.len() >= CALLS_PER_CLIENT_MAX {
+            return Err(Error::Busy(CALLS_PER_CLIENT_MAX));
+        }
+        if state.calls.contains_key(id) {
+            return Err(Error::IdInUse);
+        }
+        let cancelled = CancellationToken::new();
+        state.calls.insert(id.clone(), cancelled.clone());
+        Ok(Underway { client: self, id: id.clone(), cancelled })
+    }
+
+    pub(crate) fn cancel(&self, id: &Raw) {
+        if let Some(call) = self.state().calls.get(id) {
+            call.cancel();
+        }
+    }
+
+    /// Makes a request to this client of what an upstream asks; `None` if it can't answer such.
+    ///
+    /// When the upstream loses interest, the client is told over `frames`.
+    fn ask(self: &Arc<Self>, ask: Ask, frames: &mpsc::Sender<Bytes>) -> Option<Bytes> {
+        if !self.can_answer(&ask.method) {
+            return None;
+        }
+        let (reply, replied) = oneshot::channel();
+        let id = {
+            let mut state = self.state();
+            if state.asks.len() >= ASKS_PER_CLIENT_MAX {
+                return None;
+            }
+            state.last_ask += 1;
+            let id = state.last_ask;
+            state.asks.insert(id, reply);
+            id
+        };
+        let params = ask.params.as_ref().map(Raw::as_bytes);
+        let frame = rpc::request(&id.to_string(), &ask.method, params);
+        tokio::spawn(Arc::clone(self).await_answer(id, ask.answer, replied, frames.clone()));
+        Some(frame)
+    }
+
+    async fn await_answer(
+        self: Arc<Self>,
+        id: u64,
+        mut answer: oneshot::Sender<Outcome>,
+        replied: oneshot::Receiver<Outcome>,
+        frames: mpsc::Sender<Bytes>,
+    ) {
+        tokio::select! {
+            outcome = replied => {
+                if let Ok(outcome) = outcome {
+                    _ = answer.send(outcome);
+                }
+            }
+            () = answer.closed() => {
+                self.state().asks.remove(&id);
+                let params = format!(r#"{{"requestId":{id},"reason":"no longer wanted"}}"#);
+                let notice = rpc::notification("notifications/cancelled", Some(params.as_bytes()));
+                _ = frames.try_send(notice);
+            }
+        }
+    }
+
+    pub(crate) fn answer(&self, id: &Raw, outcome: Outcome) {
+        let id = std::str::from_utf8(id.as_bytes()).ok().and_then(|id| id.parse().ok());
+        let reply = id.and_then(|id: u64| self.state().asks.remove(&id));
+        if let Some(reply) = reply {
+            _ = reply.send(outcome);
+        }
+    }
+
+    pub(crate) fn can_answer(&self, method: &str) -> bool {
+        let capability = match method {
+            "roots/list" => "roots",
+            "sampling/createMessage" => "sampling",
+            "elicitation/create" => "elicitation",
+            _ => return false,
+        };
+        let declares = |introduction: &Introduction| {
+            matches!(introduction.capabilities.members([capability]), Ok([Some(_)]))
+        };
+        self.introduction().is_some_and(declares)
+    }
+
+    /// Cancels what is under way and refuses what is asked.
+    pub(crate) fn close(&self) {
+        let mut state = self.state();
+        state.outlet = None;
+        state.asks.clear();
+        for call in state.calls.values() {
+            call.cancel();
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request under way; forgotten when dropped.
+pub(crate) struct Underway<'a> {
+    client: &'a Client,
+    id: Raw,
+    pub cancelled: CancellationToken,
+}
+
+impl Drop for Underway<'_> {
+    fn drop(&mut self) {
+        self.client.state().calls.remove(&self.id);
+    }
+}

@@ -1,0 +1,268 @@
+//! What becomes of a client's message.
+//!
+//! Lists are answered from the client's view; calls are resolved in it and passed on as bytes.
+
+use std::sync::Arc;
+
+use catalog::surface::activate;
+use catalog::view::{Target, View};
+use mcp::items::Kind;
+use mcp::json;
+use mcp::params::Params;
+use mcp::rpc::{self, Outcome, Raw};
+use mcp::version::Revision;
+use upstream::connection::Call;
+
+use crate::Gateway;
+use crate::client::{Client, Introduction, Outlet, Owner};
+use crate::error::Error;
+use crate::limits::INSTRUCTIONS_CHARS_MAX;
+use crate::refresh::{announce, changed_lists};
+
+/// A request of a client.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub id: Raw,
+    pub method: String,
+    pub params: Option<Raw>,
+}
+
+const INSTRUCTIONS: &str = "Toolman gathers the tools, resources and prompts of several servers. \
+    Only what is switched on is listed and can be used. The description of `toolman_activate` \
+    holds the catalog of everything there is; call it to switch on what the task needs, and to \
+    switch off what it no longer needs.";
+
+impl Gateway {
+    /// Answers a request. Messages that an upstream has for the client meanwhile go to `outlet`.
+    pub async fn handle(
+        &self,
+        client: &Arc<Client>,
+        request: &Request,
+        outlet: &Outlet,
+    ) -> Result<Outcome, Error> {
+        match request.method.as_str() {
+            "ping" => return Ok(Outcome::Result(Raw::trusted("{}"))),
+            "initialize" => return self.initialize(client, request.params.as_ref()).await,
+            method if client.introduction().is_none() => {
+                return Err(Error::Uninitialized(method.to_owned()));
+            }
+            _ => {}
+        }
+        let view = client.view();
+        let params = request.params.as_ref();
+        match request.method.as_str() {
+            "tools/list" => list(&view, Kind::Tool, params),
+            "resources/list" => list(&view, Kind::Resource, params),
+            "resources/templates/list" => list(&view, Kind::Template, params),
+            "prompts/list" => list(&view, Kind::Prompt, params),
+            "tools/call" => {
+                let params = named(params, "tools/call", "name")?;
+                if params.name() == activate::NAME {
+                    return self.activate(client, &params);
+                }
+                let target = view.resolve(Kind::Tool, params.name())?;
+                self.pass_on(client, request, "tools/call", &params, &target, outlet).await
+            }
+            "resources/read" => {
+                let params = named(params, "resources/read", "uri")?;
+                let target = view.resolve_uri(params.name())?;
+                self.pass_on(client, request, "resources/read", &params, &target, outlet).await
+            }
+            "prompts/get" => {
+                let params = named(params, "prompts/get", "name")?;
+                let target = view.resolve(Kind::Prompt, params.name())?;
+                self.pass_on(client, request, "prompts/get", &params, &target, outlet).await
+            }
+            "completion/complete" => {
+                let method = "completion/complete";
+                let (kind, params) = Params::parse_reference(params)
+                    .map_err(|fault| Error::Params { method, fault })?;
+                let target = view.resolve(kind, params.name())?;
+                self.pass_on(client, request, method, &params, &target, outlet).await
+            }
+            "logging/setLevel" if self.any_declares("logging") => {
+                self.set_log_level(params).await;
+                Ok(Outcome::Result(Raw::trusted("{}")))
+            }
+            method => Err(Error::Method(method.to_owned())),
+        }
+    }
+
+    /// Takes note of a client's notification.
+    pub async fn notice(&self, client: &Arc<Client>, method: &str, params: Option<&Raw>) {
+        match method {
+            "notifications/initialized" => {
+                client.mark_ready();
+                if client.owner == Owner::Process && client.can_answer("roots/list") {
+                    // Servers that have asked before anybody could answer will ask again.
+                    self.tell_all("notifications/roots/list_changed").await;
+                }
+            }
+            "notifications/roots/list_changed" if client.owner == Owner::Process => {
+                self.tell_all(method).await;
+            }
+            "notifications/cancelled" => {
+                if let Some(Ok([Some(id)])) = params.map(|params| params.members(["requestId"])) {
+                    client.cancel(&Raw::trusted(id.to_owned()));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes a client's answer to what an upstream asked.
+    pub fn answer(&self, client: &Client, id: &Raw, outcome: Outcome) {
+        client.answer(id, outcome);
+    }
+
+    async fn initialize(
+        &self,
+        client: &Arc<Client>,
+        params: Option<&Raw>,
+    ) -> Result<Outcome, Error> {
+        let introduction = read_introduction(params)
+            .map_err(|fault| Error::Params { method: "initialize", fault })?;
+        self.settled().await;
+        let revision = introduction.revision;
+        client.introduce(introduction)?;
+        let optional = |capability: &'static str, declared: &'static str| {
+            if self.any_declares(capability) { declared } else { "" }
+        };
+        Ok(Outcome::Result(Raw::trusted(format!(
+            r#"{{"protocolVersion":"{revision}","capabilities":{{{}{}"tools":{{"listChanged":true}},"resources":{{"listChanged":true}},"prompts":{{"listChanged":true}}}},"serverInfo":{{"name":"toolman","title":"Toolman","version":"{}"}},"instructions":{}}}"#,
+            optional("completions", r#""completions":{},"#),
+            optional("logging", r#""logging":{},"#),
+            env!("CARGO_PKG_VERSION"),
+            json::quote(&self.instructions()),
+        ))))
+    }
+
+    /// Our own instructions, and what the upstreams say of themselves.
+    fn instructions(&self) -> String {
+        let mut text = INSTRUCTIONS.to_owned();
+        for (_, upstream) in self.upstreams() {
+            let introduction = upstream.status().introduction;
+            if let Some(instructions) = introduction.and_then(|known| known.instructions) {
+                let cut: String = instructions.chars().take(INSTRUCTIONS_CHARS_MAX).collect();
+                text.push_str(&format!("\n\n# {}\n\n{}", upstream.name(), cut.trim()));
+            }
+        }
+        text
+    }
+
+    fn any_declares(&self, capability: &'static str) -> bool {
+        self.upstreams().any(|(_, upstream)| {
+            upstream.status().introduction.is_some_and(|known| known.declares(capability))
+        })
+    }
+
+    fn activate(&self, client: &Client, params: &Params) -> Result<Outcome, Error> {
+        let [arguments] = params
+            .raw()
+            .members(["arguments"])
+            .map_err(|fault| Error::Params { method: "tools/call", fault })?;
+        let arguments = arguments.map(str::as_bytes);
+        let (activation, kinds) = client
+            .change_view(|view| {
+                let activation = activate::apply(view.catalog(), view.selection(), arguments)?;
+                let new = View::new(
+                    Arc::clone(view.catalog()),
+                    activation.selection.clone(),
+                    self.0.surface,
+                );
+                let kinds = changed_lists(view, &new);
+                *view = Arc::new(new);
+                Ok((activation, kinds))
+            })
+            .map_err(Error::Control)?;
+        announce(client, &kinds);
+        let confirmation = json::quote(&activation.confirmation);
+        let reply = format!(r#"{{"success":true,"result":{confirmation},"error":null}}"#);
+        let block = |text: &str| format!(r#"{{"type":"text","text":{}}}"#, json::quote(text));
+        let definitions =
+            activation.definitions.map_or(String::new(), |text| format!(",{}", block(&text)));
+        Ok(Outcome::Result(Raw::trusted(format!(
+            r#"{{"content":[{}{definitions}],"structuredContent":{reply},"isError":false}}"#,
+            block(&reply)
+        ))))
+    }
+
+    /// Passes a request on to the upstream that its item comes from.
+    async fn pass_on(
+        &self,
+        client: &Arc<Client>,
+        request: &Request,
+        method: &'static str,
+        params: &Params,
+        target: &Target<'_>,
+        outlet: &Outlet,
+    ) -> Result<Outcome, Error> {
+        let underway = client.begin(&request.id)?;
+        let upstream = self.0.by_name.get(&target.item.origin.upstream);
+        let upstream = upstream.expect("the catalog holds items of our upstreams only");
+        let call = Call {
+            method,
+            params: &|token| Some(params.forward(target.upstream_name, token)),
+            relay: Some(outlet.0.clone()),
+            progress_token: params.progress_token(),
+            timeout: upstream.settings().call_timeout,
+        };
+        tokio::select! {
+            outcome = upstream.call(call) => Ok(outcome?),
+            () = underway.cancelled.cancelled() => Err(Error::Cancelled),
+        }
+    }
+
+    async fn set_log_level(&self, params: Option<&Raw>) {
+        let forwarded = |_: &str| params.map(|params| params.as_bytes().to_vec());
+        for (_, upstream) in self.upstreams() {
+            let introduction = upstream.status().introduction;
+            if introduction.is_some_and(|known| known.declares("logging")) {
+                let call = Call {
+                    method: "logging/setLevel",
+                    params: &forwarded,
+                    relay: None,
+                    progress_token: None,
+                    timeout: upstream.settings().call_timeout,
+                };
+                if let Err(error) = upstream.call(call).await {
+                    tracing::warn!(%error, "could not set the log level");
+                }
+            }
+        }
+    }
+
+    async fn tell_all(&self, method: &str) {
+        for (_, upstream) in self.upstreams() {
+            upstream.notify(rpc::notification(method, None)).await;
+        }
+    }
+}
+
+fn read_introduction(params: Option<&Raw>) -> Result<Introduction, json::Fault> {
+    let params = params.ok_or(json::Fault::Missing("protocolVersion"))?;
+    let [version, capabilities] = params.members(["protocolVersion", "capabilities"])?;
+    let version = version.ok_or(json::Fault::Missing("protocolVersion"))?;
+    let version = json::string(version)
+        .ok_or(json::Fault::WrongType { member: "protocolVersion", expected: "a string" })?;
+    Ok(Introduction {
+        revision: Revision::negotiate(&version),
+        capabilities: capabilities.map_or_else(|| Raw::trusted("{}"), |part| params.part(part)),
+    })
+}
+
+fn named(raw: Option<&Raw>, method: &'static str, key: &'static str) -> Result<Params, Error> {
+    Params::parse(raw, key).map_err(|fault| Error::Params { method, fault })
+}
+
+/// A list; there is one page only.
+fn list(view: &View, kind: Kind, params: Option<&Raw>) -> Result<Outcome, Error> {
+    let method = kind.list_method();
+    let cursor = params.map(|params| params.members(["cursor"])).transpose();
+    match cursor.map_err(|fault| Error::Params { method, fault })? {
+        None | Some([None | Some("null")]) => {
+            Ok(Outcome::Result(Raw::trusted(view.list(kind).clone())))
+        }
+        Some([Some(_)]) => Err(Error::Cursor),
+    }
+}

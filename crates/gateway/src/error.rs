@@ -1,0 +1,81 @@
+//! Why a request was not answered by an upstream: gathered here, worded by the doors.
+
+use mcp::items::Kind;
+use mcp::json::Fault;
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The item does not exist for this client, or is not to be used now.
+    #[error(transparent)]
+    Catalog(#[from] catalog::error::Error),
+
+    /// The upstream did not answer.
+    #[error(transparent)]
+    Upstream(#[from] upstream::error::Error),
+
+    /// A control call by the model was wrong.
+    #[error("{0}")]
+    Control(String),
+
+    #[error("the parameters of `{method}` can't be used: {fault}")]
+    Params { method: &'static str, fault: Fault },
+
+    #[error("there is no such page; list again without `cursor`")]
+    Cursor,
+
+    #[error("method `{0}` is not known here")]
+    Method(String),
+
+    #[error("`{0}` must wait until `initialize` is answered")]
+    Uninitialized(String),
+
+    #[error("`initialize` was answered already on this connection")]
+    Reinitialized,
+
+    #[error("a request with this id is still under way; use another id")]
+    IdInUse,
+
+    #[error("{0} requests are under way; wait for some of their answers")]
+    Busy(usize),
+
+    /// The client has cancelled the request and expects no answer.
+    #[error("the request was cancelled")]
+    Cancelled,
+}
+
+/// Whose fault an error is; the doors word it by that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The item is unknown or not to be used.
+    Item(Kind),
+    Upstream,
+    /// The model used a control tool wrongly.
+    Control,
+    /// The request's parameters are wrong.
+    Params,
+    Method,
+    /// The client broke the rules of the protocol.
+    Protocol,
+    Overload,
+    Cancelled,
+}
+
+impl Error {
+    pub fn class(&self) -> Class {
+        use catalog::error::Error as Refusal;
+        match self {
+            Error::Catalog(
+                Refusal::Unknown { kind, .. }
+                | Refusal::Inactive { kind, .. }
+                | Refusal::Ambiguous { kind, .. },
+            ) => Class::Item(*kind),
+            Error::Upstream(_) => Class::Upstream,
+            Error::Control(_) => Class::Control,
+            Error::Params { .. } | Error::Cursor => Class::Params,
+            Error::Method(_) => Class::Method,
+            Error::Uninitialized(_) | Error::Reinitialized | Error::IdInUse => Class::Protocol,
+            Error::Busy(_) => Class::Overload,
+            Error::Cancelled => Class::Cancelled,
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The gateway: clients, dispatch, the refreshing of the catalog.
+//!
+//! Knows no HTTP, no files, no command line. Doors hand it messages; it hands back answers.
+
+pub mod auth;
+pub mod client;
+pub mod dispatch;
+pub mod error;
+pub mod limits;
+pub mod refresh;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arc_swap::ArcSwap;
+use catalog::selection::Selection;
+use catalog::snapshot::{Catalog, Rules};
+use catalog::surface::Surface;
+use catalog::view::View;
+use mcp::items::Inventory;
+use mcp::names::{Namespace, UpstreamName};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep_until, timeout_at};
+use upstream::launch::Spawner;
+use upstream::supervisor::{Phase, Settings as UpstreamSettings, Upstream};
+
+use crate::auth::Caller;
+use crate::client::{Client, Owner};
+use crate::limits::{EVENTS_MAX, SETTLE_MAX, SETTLE_QUIET};
+
+/// What a gateway is made of.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// In the order of the configuration, which settles collisions.
+    pub upstreams: Vec<Member>,
+    pub rules: Rules,
+    pub surface: Surface,
+}
+
+/// An upstream and the prefix of its names.
+#[derive(Clone, Debug)]
+pub struct Member {
+    pub namespace: Namespace,
+    pub upstream: UpstreamSettings,
+}
+
+/// A handle to the gateway; its clones are the same one.
+#[derive(Clone)]
+pub struct Gateway(Arc<Shared>);
+
+struct Shared {
+    rules: Rules,
+    surface: Surface,
+    upstreams: Vec<(Namespace, Upstream)>,
+    by_name: HashMap<UpstreamName, Upstream>,
+    clients: Mutex<Clients>,
+    last_client: AtomicU64,
+    /// What the newest snapshot was made of.
+    shown: ArcSwap<Vec<Arc<Inventory>>>,
+    /// Counts the snapshots, so that one can wait for the next.
+    generation: watch::Sender<u64>,
+}
+
+struct Clients {
+    connected: HashMap<u64, Arc<Client>>,
+    /// The view that a client begins with.
+    initial: Arc<View>,
+}
+
+impl Gateway {
+    /// Starts all upstreams side by side and keeps the catalog from then on.
+    pub fn start(settings: Settings, spawner: &Arc<Spawner>) -> Gateway {
+        let (events, heard) = mpsc::channel(EVENTS_MAX);
+        let start = |member: Member| {
+            let upstream = Upstream::start(member.upstream, Arc::clone(spawner), events.clone());
+            (member.namespace, upstream)
+        };
+        let upstreams: Vec<_> = settings.upstreams.into_iter().map(start).collect();
+        let named =
+            upstreams.iter().map(|(_, upstream)| (upstream.name().clone(), upstream.clone()));
+        let initial =
+            View::new(Arc::new(Catalog::default()), Selection::default(), settings.surface);
+        let gateway = Gateway(Arc::new(Shared {
+            rules: settings.rules,
+            surface: settings.surface,
+            by_name: named.collect(),
+            upstreams,
+            clients: Mutex::new(Clients { connected: HashMap::new(), initial: Arc::new(initial) }),
+            last_client: AtomicU64::new(0),
+            shown: ArcSwap::default(),
+            generation: watch::Sender::new(0),
+        }));
+        tokio::spawn(refresh::run(gateway.clone(), heard));
+        gateway
+    }
+
+    /// A new client, not yet introduced.
+    pub fn connect(&self, caller: Caller, owner: Owner) -> Arc<Client> {
+        let id = self.0.last_client.fetch_add(1, Ordering::Relaxed);
+        let mut clients = self.clients();
+        let client = Arc::new(Client::new(id, caller, owner, Arc::clone(&clients.initial)));
+        clients.connected.insert(id, Arc::clone(&client));
+        client
+    }
+
+    /// Forgets a client; what is under way for it is cancelled.
+    pub fn disconnect(&self, client: &Client) {
+        self.clients().connected.remove(&client.id);
+        client.close();
+    }
+
+    /// All upstreams in the order of the configuration.
+    pub fn upstreams(&self) -> impl Iterator<Item = (&Namespace, &Upstream)> {
+        self.0.upstreams.iter().map(|(namespace, upstream)| (namespace, upstream))
+    }
+
+    /// The newest snapshot.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(self.clients().initial.catalog())
+    }
+
+    /// Waits until every upstream has answered, failed or run out of its time, and the catalog
+    /// shows it.
+    pub async fn ready(&self) {
+        for (_, upstream) in &self.0.upstreams {
+            upstream.settled().await;
+        }
+        let mut generation = self.0.generation.subscribe();
+        while !self.shows_all_inventories() {
+            _ = generation.changed().await;
+        }
+    }
+
+    /// Waits for starting upstreams, but not for ever: until all are there, or no further one
+    /// has come for a while. Many clients list once only.
+    pub async fn settled(&self) {
+        let latest = Instant::now() + SETTLE_MAX;
+        let ready = self.ready();
+        tokio::pin!(ready);
+        let mut arrivals = self.0.generation.subscribe();
+        loop {
+            let anyone = self.upstreams().any(|(_, u)| matches!(u.status().phase, Phase::Ready));
+            let until = if anyone { latest.min(Instant::now() + SETTLE_QUIET) } else { latest };
+            tokio::select! {
+                () = &mut ready => return,
+                () = sleep_until(until) => return,
+                _ = arrivals.changed() => {}
+            }
+        }
+    }
+
+    /// Ends all upstreams.
+    pub async fn stop(&self) {
+        for client in self.clients().connected.drain() {
+            client.1.close();
+        }
+        let stops = self.0.upstreams.iter().map(|(_, upstream)| {
+            let upstream = upstream.clone();
+            tokio::spawn(async move { upstream.stop().await })
+        });
+        for stop in stops.collect::<Vec<_>>() {
+            _ = timeout_at(Instant::now() + SETTLE_MAX, stop).await;
+        }
+    }
+
+    fn clients(&self) -> MutexGuard<'_, Clients> {
+        self.0.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

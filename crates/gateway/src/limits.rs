@@ -1,0 +1,17 @@
+//! Every bound on waits, queues and sizes of this room.
+
+use std::time::Duration;
+
+/// Calls that one client may have under way.
+pub const CALLS_PER_CLIENT_MAX: usize = 1_024;
+/// Requests to one client that wait for its answer.
+pub const ASKS_PER_CLIENT_MAX: usize = 64;
+/// Events of all upstreams that wait to be looked at.
+pub const EVENTS_MAX: usize = 1_024;
+/// Of an upstream's instructions, how much is passed on.
+pub const INSTRUCTIONS_CHARS_MAX: usize = 4_000;
+
+/// How long a handshake waits for upstreams that are still starting, at most.
+pub const SETTLE_MAX: Duration = Duration::from_secs(10);
+/// It goes on sooner when no further upstream has come for this long.
+pub const SETTLE_QUIET: Duration = Duration::from_millis(1_500);

@@ -1,0 +1,13 @@
+//! The words of the protocol: JSON-RPC messages, names, revisions, items.
+//!
+//! Pure: no I/O, no async. Payloads stay the bytes they came in; only the few members that
+//! routing needs are looked at, and edits are splices.
+
+pub mod items;
+pub mod json;
+pub mod lines;
+pub mod names;
+pub mod params;
+pub mod rpc;
+pub mod uri_template;
+pub mod version;

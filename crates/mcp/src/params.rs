@@ -1,0 +1,150 @@
+//! The parameters of a request that names an item: what routing reads, and what it exchanges.
+//!
+//! The item's name and the progress token are replaced on the way up; every other byte passes.
+
+use std::ops::Range;
+
+use crate::items::Kind;
+use crate::json::{self, Fault};
+use crate::rpc::Raw;
+
+/// Parameters with the places that may be exchanged.
+#[derive(Clone, Debug)]
+pub struct Params {
+    raw: Raw,
+    name: Box<str>,
+    name_span: Range<usize>,
+    progress_span: Option<Range<usize>>,
+}
+
+impl Params {
+    /// Reads parameters whose item is named by `key`.
+    pub fn parse(raw: Option<&Raw>, key: &'static str) -> Result<Params, Fault> {
+        let raw = raw.ok_or(Fault::Missing(key))?;
+        let [name, meta] = raw.members([key, "_meta"])?;
+        Params::new(raw, key, name, meta)
+    }
+
+    /// Reads the parameters of `completion/complete`: the item is named in the reference.
+    pub fn parse_reference(raw: Option<&Raw>) -> Result<(Kind, Params), Fault> {
+        let raw = raw.ok_or(Fault::Missing("ref"))?;
+        let [reference, meta] = raw.members(["ref", "_meta"])?;
+        let reference = reference.ok_or(Fault::Missing("ref"))?;
+        let [kind, name, uri] = json::members(reference.as_bytes(), ["type", "name", "uri"])?;
+        let (kind, key, name) = match kind.and_then(json::string).as_deref() {
+            Some("ref/prompt") => (Kind::Prompt, "name", name),
+            Some("ref/resource") => (Kind::Template, "uri", uri),
+            _ => {
+                let expected = "`ref/prompt` or `ref/resource`";
+                return Err(Fault::WrongType { member: "type", expected });
+            }
+        };
+        Ok((kind, Params::new(raw, key, name, meta)?))
+    }
+
+    fn new(
+        raw: &Raw,
+        key: &'static str,
+        name: Option<&str>,
+        meta: Option<&str>,
+    ) -> Result<Params, Fault> {
+        let name_text = name.ok_or(Fault::Missing(key))?;
+        let name = json::string(name_text)
+            .ok_or(Fault::WrongType { member: key, expected: "a string" })?;
+        Ok(Params {
+            name_span: json::span(raw.as_bytes(), name_text),
+            progress_span: progress_token(meta)?.map(|token| json::span(raw.as_bytes(), token)),
+            name: name.into(),
+            raw: raw.clone(),
+        })
+    }
+
+    /// The name that the client asked for.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn raw(&self) -> &Raw {
+        &self.raw
+    }
+
+    /// The client's progress token, as it wrote it.
+    pub fn progress_token(&self) -> Option<Raw> {
+        let span = self.progress_span.clone()?;
+        Some(Raw::trusted(bytes::Bytes::from(self.raw.clone()).slice(span)))
+    }
+
+    /// The parameters for the upstream: its own name for the item, our token for progress.
+    pub fn forward(&self, upstream_name: &str, token: &str) -> Vec<u8> {
+        let name = json::quote(upstream_name);
+        let rename = (self.name_span.clone(), name.as_bytes());
+        match self.progress_span.clone() {
+            None => json::splice(self.raw.as_bytes(), &[rename]),
+            Some(span) => {
+                let mut edits = [rename, (span, token.as_bytes())];
+                edits.sort_by_key(|edit| edit.0.start);
+                json::splice(self.raw.as_bytes(), &edits)
+            }
+        }
+    }
+}
+
+/// The progress token in a `_meta` object.
+pub fn progress_token(meta: Option<&str>) -> Result<Option<&str>, Fault> {
+    let Some(meta) = meta else { return Ok(None) };
+    let [token] = json::members(meta.as_bytes(), ["progressToken"])?;
+    Ok(token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Params;
+    use crate::items::Kind;
+    use crate::rpc::Raw;
+
+    fn forward(text: &str) -> String {
+        let params = Params::parse(Some(&Raw::trusted(text.to_owned())), "name").unwrap();
+        String::from_utf8(params.forward("x", "7")).unwrap()
+    }
+
+    #[test]
+    fn name_and_token_are_exchanged_and_nothing_else() {
+        assert_eq!(
+            forward(r#"{"arguments":{"n":9007199254740993, "name":"y"},"name":"ns_x","v":1e400}"#),
+            r#"{"arguments":{"n":9007199254740993, "name":"y"},"name":"x","v":1e400}"#
+        );
+        assert_eq!(
+            forward(r#"{"_meta":{"progressToken":"abc","k":1},"name":"ns_x"}"#),
+            r#"{"_meta":{"progressToken":7,"k":1},"name":"x"}"#
+        );
+    }
+
+    #[test]
+    fn reference_of_a_completion_is_renamed_in_place() {
+        let text = r#"{"ref":{"type":"ref/prompt","name":"ns_x"},"argument":{"name":"a"}}"#;
+        let raw = Raw::trusted(text);
+        let (kind, params) = Params::parse_reference(Some(&raw)).unwrap();
+        assert_eq!((kind, params.name()), (Kind::Prompt, "ns_x"));
+        assert_eq!(
+            String::from_utf8(params.forward("x", "7")).unwrap(),
+            r#"{"ref":{"type":"ref/prompt","name":"x"},"argument":{"name":"a"}}"#
+        );
+        let wrong = Raw::trusted(r#"{"ref":{"type":"x"}}"#);
+        assert_eq!(
+            Params::parse_reference(Some(&wrong)).unwrap_err().to_string(),
+            "member `type` must be `ref/prompt` or `ref/resource`"
+        );
+    }
+
+    #[test]
+    fn params_that_name_nothing_are_refused() {
+        let refuse = |text: &str| {
+            Params::parse(Some(&Raw::trusted(text.to_owned())), "name").unwrap_err().to_string()
+        };
+        assert_eq!(refuse("{}"), "member `name` is missing");
+        assert_eq!(refuse(r#"{"name":7}"#), "member `name` must be a string");
+        assert_eq!(refuse(r#"{"name":"a","Name":"b"}"#), "member `Name` must be spelled `name`");
+        assert_eq!(refuse(r#"{"name":"a","_meta":[]}"#), "not a JSON object");
+        assert_eq!(Params::parse(None, "uri").unwrap_err().to_string(), "member `uri` is missing");
+    }
+}

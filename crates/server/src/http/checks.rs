@@ -1,0 +1,59 @@
+//! What every HTTP request must show before it is looked at: host, origin, token.
+
+use gateway::auth::{BearerToken, Caller};
+use hyper::header::{AUTHORIZATION, HOST, HeaderMap, ORIGIN};
+use hyper::{StatusCode, Uri};
+
+pub struct Checks {
+    token: BearerToken,
+}
+
+impl Checks {
+    pub fn new(token: BearerToken) -> Checks {
+        Checks { token }
+    }
+
+    /// Who sends the request, or the status that refuses it.
+    ///
+    /// A page in the user's browser may reach us under a foreign name (DNS rebinding), so only
+    /// names of this machine are served.
+    pub fn admit(&self, uri: &Uri, headers: &HeaderMap) -> Result<Caller, StatusCode> {
+        let host = headers.get(HOST).map(|host| host.to_str().unwrap_or_default());
+        let host = host.or_else(|| uri.authority().map(hyper::http::uri::Authority::as_str));
+        if !host.is_some_and(is_this_machine) {
+            return Err(StatusCode::FORBIDDEN);
+        }
+        if let Some(origin) = headers.get(ORIGIN) {
+            let origin = origin.to_str().unwrap_or_default();
+            let host = origin.split_once("://").map(|(_, host)| host);
+            if !host.is_some_and(is_this_machine) {
+                return Err(StatusCode::FORBIDDEN);
+            }
+        }
+        let authorization = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        self.token.prove(authorization).ok_or(StatusCode::UNAUTHORIZED)
+    }
+}
+
+fn is_this_machine(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
+        _ => host,
+    };
+    matches!(name, "127.0.0.1" | "localhost" | "[::1]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_this_machine;
+
+    #[test]
+    fn only_names_of_this_machine_are_served() {
+        for host in ["127.0.0.1:8000", "localhost", "[::1]:8000", "[::1]"] {
+            assert!(is_this_machine(host), "{host}");
+        }
+        for host in ["evil.example", "127.0.0.1.evil.example", "localhost@evil", "", "[::2]:1"] {
+            assert!(!is_this_machine(host), "{host}");
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Every bound on waits, queues and sizes of this room.
+
+use std::time::Duration;
+
+/// One message from a client.
+pub const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Messages that wait to be written to one client.
+pub const FRAMES_MAX: usize = 256;
+/// How long answers under way are waited for after a stdio client has closed its end.
+pub const STDIN_DRAIN_MAX: Duration = Duration::from_millis(300);
+
+/// Connections at the same time.
+pub const CONNECTIONS_MAX: usize = 512;
+/// Sessions at the same time; the one idle longest gives way.
+pub const SESSIONS_MAX: usize = 1_000;
+/// A session that was not used for this long is forgotten.
+pub const SESSION_IDLE_MAX: Duration = Duration::from_hours(24);
+/// Time for a request's head, from the first byte or the end of the request before.
+pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time for a request's body.
+pub const BODY_TIMEOUT: Duration = Duration::from_mins(1);
+/// Bytes of a request's head.
+pub const HEAD_BYTES_MAX: usize = 32 * 1024;
+/// Lines of a request's head.
+pub const HEADERS_MAX: usize = 64;
+/// Silence on a stream after which a comment is sent.
+pub const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// How long requests under way are waited for at the end.
+pub const DRAIN_MAX: Duration = Duration::from_secs(30);

@@ -1,0 +1,61 @@
+//! Wording the gateway's answers for JSON-RPC.
+
+use bytes::Bytes;
+use gateway::error::{Class, Error};
+use mcp::items::Kind;
+use mcp::json;
+use mcp::rpc::{self, Code, Outcome, Raw, Rejection};
+
+/// The frame that answers a request; `None` where none is to be sent.
+pub fn to_request(id: &Raw, method: &str, outcome: Result<Outcome, Error>) -> Option<Bytes> {
+    match outcome {
+        Ok(Outcome::Result(result)) => Some(rpc::result(id, result.as_bytes())),
+        Ok(Outcome::Error(error)) => Some(rpc::relayed_error(id, error.as_bytes())),
+        Err(Error::Cancelled) => None,
+        Err(error) if method == "tools/call" && is_for_the_model(&error) => {
+            Some(rpc::result(id, tool_failure(&error).as_bytes()))
+        }
+        Err(error) => {
+            let data = envelope(&error);
+            let object = rpc::error_object(code(&error), &error.to_string(), Some(&data));
+            Some(rpc::error(Some(id), object.as_bytes()))
+        }
+    }
+}
+
+/// The frame that answers what is no message.
+pub fn to_rejected(rejection: &Rejection) -> Bytes {
+    let object = rpc::error_object(rejection.code, &rejection.reason, None);
+    rpc::error(rejection.id.as_ref(), object.as_bytes())
+}
+
+/// Whether the model that made a call can do something about it, and so must read it.
+fn is_for_the_model(error: &Error) -> bool {
+    matches!(error.class(), Class::Item(_) | Class::Upstream | Class::Control)
+}
+
+/// The result of a tool call that failed with us, not at the upstream.
+fn tool_failure(error: &Error) -> String {
+    let envelope = envelope(error);
+    format!(
+        r#"{{"content":[{{"type":"text","text":{}}}],"structuredContent":{envelope},"isError":true}}"#,
+        json::quote(&envelope)
+    )
+}
+
+/// Every error of our own carries a success flag, a result and an actionable message.
+fn envelope(error: &Error) -> String {
+    format!(r#"{{"success":false,"result":null,"error":{}}}"#, json::quote(&error.to_string()))
+}
+
+fn code(error: &Error) -> Code {
+    match error.class() {
+        Class::Item(Kind::Resource | Kind::Template) => Code::RESOURCE_NOT_FOUND,
+        Class::Item(Kind::Tool | Kind::Prompt) | Class::Params | Class::Control => {
+            Code::INVALID_PARAMS
+        }
+        Class::Method => Code::METHOD_NOT_FOUND,
+        Class::Protocol => Code::INVALID_REQUEST,
+        Class::Upstream | Class::Overload | Class::Cancelled => Code::INTERNAL,
+    }
+}

@@ -1,0 +1,92 @@
+//! The real binary in a folder of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Output, Stdio};
+
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use crate::client::{LineClient, PATIENCE};
+
+/// A folder with a `tools.toml`, and the binary to run in it.
+pub struct Folder {
+    dir: TempDir,
+    binary: PathBuf,
+}
+
+/// The binary as an MCP server over stdio.
+pub struct Running {
+    pub client: LineClient,
+    pub child: Child,
+    pub pid: u32,
+}
+
+impl Running {
+    /// How the process ended; it must do so soon.
+    pub async fn ended(&mut self) -> ExitStatus {
+        timeout(PATIENCE, self.child.wait()).await.expect("it ends").unwrap()
+    }
+}
+
+impl Folder {
+    /// `binary` is the path that cargo gives to integration tests.
+    pub fn new(binary: &str) -> Folder {
+        Folder { dir: TempDir::new().unwrap(), binary: binary.into() }
+    }
+
+    pub fn with_tools_toml(self, text: &str) -> Folder {
+        std::fs::write(self.path().join("tools.toml"), text).unwrap();
+        self
+    }
+
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The fake upstream as a shell command, with its arguments.
+    pub fn fake(binary: &str, arguments: &str) -> String {
+        let fake = Path::new(binary).parent().unwrap().join("examples/fake_upstream");
+        assert!(fake.exists(), "{} is missing; run `cargo test -p toolman`", fake.display());
+        format!("{} {arguments}", fake.display())
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.args(arguments).current_dir(self.path()).kill_on_drop(true);
+        command.env("XDG_DATA_HOME", self.path().join("data"));
+        for variable in ["TOOLMAN_CONFIG", "TOOLMAN_LOG", "DATA_DIR", "BEARER_TOKEN", "AGENT_NAME"]
+        {
+            command.env_remove(variable);
+        }
+        command
+    }
+
+    /// Runs the binary to its end, without input.
+    pub async fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).stdin(Stdio::null()).output().await.unwrap()
+    }
+
+    /// Starts the binary as an MCP server, before the handshake.
+    #[expect(clippy::disallowed_methods, reason = "a test may start what it likes")]
+    pub fn start_raw(&self) -> Running {
+        let mut child = self
+            .command(&[])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let client = LineClient::new(child.stdout.take().unwrap(), child.stdin.take().unwrap());
+        let pid = child.id().unwrap();
+        Running { client, child, pid }
+    }
+
+    /// Starts the binary as an MCP server.
+    pub async fn start(&self) -> Running {
+        let mut running = self.start_raw();
+        running.client.initialize(json!({})).await;
+        running
+    }
+}

@@ -1,0 +1,156 @@
+//! What the tools of a fake server do, by their names.
+
+use std::time::Duration;
+
+use mcp::json;
+use mcp::rpc::{self, Code, Outcome, Raw};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use super::{Server, tool};
+
+impl Server {
+    pub(super) async fn call(&self, id: Raw, params: Raw) {
+        let wanted = ["name", "arguments", "_meta"];
+        let [name, arguments, meta] = params.members(wanted).unwrap();
+        let arguments = arguments.unwrap_or("{}").to_owned();
+        let meta = meta.unwrap_or("null").to_owned();
+        let name = json::string(name.unwrap()).unwrap().into_owned();
+        match name.as_str() {
+            "die" => {
+                eprintln!("dying as told");
+                std::process::exit(3);
+            }
+            "error" => {
+                let error = r#"{"code":-32050,"message":"no","data":{"big":12345678901234567890}}"#;
+                self.send(rpc::relayed_error(&id, error.as_bytes()));
+            }
+            "fail" => self.result(
+                &id,
+                &json!({
+                    "content": [{"type": "text", "text": "it failed"}], "isError": true,
+                }),
+            ),
+            "never" => {}
+            "slow" => {
+                let arguments: Value = serde_json::from_str(&arguments).unwrap();
+                tokio::time::sleep(Duration::from_millis(arguments["ms"].as_u64().unwrap())).await;
+                self.echo(&id, "{}", "null");
+            }
+            "twice" | "wrong_id" | "garbage" | "huge" => {
+                self.misbehave(&name, &id, &arguments, &meta);
+            }
+            "progress" => self.report_progress(&id, &meta),
+            "log" => {
+                let params = r#"{"level":"info","data":"hello","x-vendor":1}"#;
+                self.send(rpc::notification("notifications/message", Some(params.as_bytes())));
+                self.echo(&id, &arguments, &meta);
+            }
+            "ask" => self.ask(&id, &arguments).await,
+            "grow" => {
+                self.script.lock().unwrap().tools.push(tool("extra"));
+                self.send(rpc::notification("notifications/tools/list_changed", None));
+                self.echo(&id, &arguments, &meta);
+            }
+            "seen" => {
+                let seen = self.seen.lock().unwrap().clone();
+                self.result(&id, &json!({"content": [], "structuredContent": {"seen": seen}}));
+            }
+            "breed" => self.breed(&id),
+            _ => self.echo(&id, &arguments, &meta),
+        }
+    }
+
+    /// Answers, but not as one should.
+    fn misbehave(&self, how: &str, id: &Raw, arguments: &str, meta: &str) {
+        match how {
+            "twice" => {
+                self.echo(id, arguments, meta);
+                self.echo(id, r#"{"second":true}"#, meta);
+            }
+            "wrong_id" => {
+                self.echo(&Raw::trusted("999999999"), arguments, meta);
+                self.echo(&Raw::trusted("\"x\""), arguments, meta);
+                self.echo(id, arguments, meta);
+            }
+            "garbage" => {
+                for garbage in ["hello\n{oops", "[1,2]", "\u{0}\u{1}", "{\"jsonrpc\":\"2.0\"}"] {
+                    self.send(garbage);
+                }
+                self.echo(id, arguments, meta);
+            }
+            _ => {
+                let text = "x".repeat(20 * 1024 * 1024);
+                self.result(id, &json!({"content": [{"type": "text", "text": text}]}));
+            }
+        }
+    }
+
+    /// Gives back what was sent, byte for byte, with members that nobody knows.
+    fn echo(&self, id: &Raw, arguments: &str, meta: &str) {
+        let result = format!(
+            r#"{{"x-first":1.10,"content":[{{"type":"text","text":"ok","x":[]}}],"structuredContent":{arguments},"_meta":{meta},"x-last":12345678901234567890}}"#
+        );
+        self.send(rpc::result(id, result.as_bytes()));
+    }
+
+    fn report_progress(&self, id: &Raw, meta: &str) {
+        let [token] = json::members(meta.as_bytes(), ["progressToken"]).unwrap();
+        for step in 1..=3 {
+            let params = format!(
+                r#"{{"progressToken":{},"progress":{step},"total":3,"x-vendor":"kept"}}"#,
+                token.unwrap()
+            );
+            self.send(rpc::notification("notifications/progress", Some(params.as_bytes())));
+        }
+        self.echo(id, "{}", "null");
+    }
+
+    /// Asks the client what the arguments say, and gives back its answer.
+    async fn ask(&self, id: &Raw, arguments: &str) {
+        let arguments: Value = serde_json::from_str(arguments).unwrap();
+        let (answer, answered) = oneshot::channel();
+        self.asks.lock().unwrap().push_back(answer);
+        let params = arguments.get("params").map(Value::to_string);
+        let method = arguments["method"].as_str().unwrap();
+        self.send(rpc::request("\"ask-1\"", method, params.as_deref().map(str::as_bytes)));
+        if arguments["cancel"] == true {
+            let params = br#"{"requestId":"ask-1"}"#;
+            self.send(rpc::notification("notifications/cancelled", Some(params)));
+            return self.echo(id, "{}", "null");
+        }
+        match answered.await {
+            Ok(Outcome::Result(raw)) => self.echo(id, &text(&raw), "null"),
+            Ok(Outcome::Error(raw)) => {
+                self.echo(id, &format!(r#"{{"refused":{}}}"#, text(&raw)), "null");
+            }
+            Err(_) => self.error(id, Code::INTERNAL, "no answer"),
+        }
+    }
+
+    /// Starts descendants of every kind that is hard to get rid of; gives their process ids.
+    fn breed(&self, id: &Raw) {
+        let script = "sleep 600 & echo $!; \
+            setsid sh -c 'trap \"\" TERM HUP INT; echo $$; exec sleep 600' & \
+            (setsid sh -c 'sleep 600 & echo $!; exec sleep 600' &) ; \
+            sleep 0.3";
+        let server = self.clone();
+        let id = id.clone();
+        // The descendants keep the pipe, so it is read only until the shell has ended.
+        std::thread::spawn(move || {
+            let path = std::env::temp_dir().join(format!("breed-{}", std::process::id()));
+            let file = std::fs::File::create(&path).unwrap();
+            let status =
+                std::process::Command::new("sh").arg("-c").arg(script).stdout(file).status();
+            assert!(status.is_ok());
+            let pids = std::fs::read_to_string(&path).unwrap();
+            _ = std::fs::remove_file(&path);
+            let pids: Vec<u32> = pids.lines().map(|pid| pid.trim().parse().unwrap()).collect();
+            server.result(&id, &json!({"content": [], "structuredContent": {"pids": pids}}));
+        });
+    }
+}
+
+fn text(raw: &Raw) -> String {
+    String::from_utf8_lossy(raw.as_bytes()).into_owned()
+}

@@ -1,0 +1,78 @@
+//! One HTTP request at a time, written by hand, so that any request can be made.
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::client::PATIENCE;
+
+#[derive(Debug)]
+pub struct HttpAnswer {
+    pub status: u16,
+    head: String,
+    pub body: String,
+}
+
+impl HttpAnswer {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| {
+            let (found, value) = line.split_once(':')?;
+            found.eq_ignore_ascii_case(name).then(|| value.trim())
+        })
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("not JSON: {self:?}"))
+    }
+
+    /// The messages of an event stream.
+    pub fn events(&self) -> Vec<Value> {
+        let data = self.body.lines().filter_map(|line| line.strip_prefix("data: "));
+        data.map(|data| serde_json::from_str(data).unwrap()).collect()
+    }
+}
+
+/// Sends a request with the headers that every MCP client sends, and these.
+pub async fn send(
+    address: &str,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> HttpAnswer {
+    let mut request = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
+    let usual = [
+        ("Host", address),
+        ("Content-Type", "application/json"),
+        ("Accept", "application/json, text/event-stream"),
+    ];
+    let is_given = |name: &str| headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
+    for (name, value) in usual.iter().filter(|(name, _)| !is_given(name)).chain(headers) {
+        request += &format!("{name}: {value}\r\n");
+    }
+    request += &format!("Content-Length: {}\r\n\r\n{body}", body.len());
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    timeout(PATIENCE, stream.read_to_end(&mut answer)).await.unwrap().unwrap();
+    let answer = String::from_utf8(answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split_whitespace().nth(1).unwrap().parse().unwrap();
+    let chunked = head.to_ascii_lowercase().contains("transfer-encoding: chunked");
+    let body = if chunked { unchunk(body) } else { body.to_owned() };
+    HttpAnswer { status, head: head.to_owned(), body }
+}
+
+fn unchunk(mut rest: &str) -> String {
+    let mut body = String::new();
+    while let Some((size, after)) = rest.split_once("\r\n") {
+        let size = usize::from_str_radix(size, 16).unwrap();
+        body += &after[..size];
+        rest = after[size..].trim_start_matches("\r\n");
+        if size == 0 {
+            break;
+        }
+    }
+    body
+}

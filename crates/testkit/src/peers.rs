@@ -1,0 +1,31 @@
+//! Real servers and clients from the package registries, as `cargo xtask peers` installs them.
+
+use std::path::{Path, PathBuf};
+
+/// The folder of the installed peers.
+fn root() -> PathBuf {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/peers");
+    root.canonicalize().unwrap_or_else(|_| panic!("peers are missing; run `cargo xtask peers`"))
+}
+
+fn existing(path: &Path) -> String {
+    assert!(path.exists(), "{} is missing; run `cargo xtask peers`", path.display());
+    path.display().to_string()
+}
+
+/// The command of a server written for Node.
+pub fn node_server(name: &str) -> String {
+    let script = root().join("npm/node_modules/@modelcontextprotocol").join(name);
+    format!("node {}", existing(&script.join("dist/index.js")))
+}
+
+/// A program of one of the Python environments: `sdk1` or `sdk2`.
+pub fn python_program(sdk: &str, name: &str) -> String {
+    existing(&root().join(sdk).join("bin").join(name))
+}
+
+/// One of our drivers of official client libraries.
+pub fn client_script(name: &str) -> String {
+    let clients = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../peers/clients");
+    existing(&clients.join(name).canonicalize().unwrap_or_default())
+}

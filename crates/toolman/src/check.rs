@@ -1,0 +1,20 @@
+//! `toolman check`: start everything once and say what is there and what is wrong.
+
+use crate::cli::{Check, Cli};
+use crate::host::{Host, stop_on_signals};
+use crate::report::Report;
+use crate::terminal;
+
+pub async fn run(cli: &Cli, check: &Check) -> anyhow::Result<i32> {
+    let stop = stop_on_signals()?;
+    let host = Host::start(cli)?;
+    let report = tokio::select! {
+        () = terminal::wait_until_ready(&host.gateway) => Some(Report::of(&host.gateway)),
+        () = stop.cancelled() => None,
+    };
+    if let Some(report) = &report {
+        terminal::print(&if check.json { report.json() } else { report.text() });
+    }
+    host.gateway.stop().await;
+    Ok(i32::from(!report.is_some_and(|report| report.is_fine())))
+}

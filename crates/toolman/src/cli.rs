@@ -1,0 +1,102 @@
+//! The command line: what can be said to the binary.
+
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap_complete::Shell;
+
+/// One gateway between AI agents and all their tools.
+///
+/// Without a command, and with a client on stdin, toolman is an MCP server over stdio: it starts
+/// the servers of `tools.toml` and serves what they offer. That is how MCP clients start it.
+#[derive(Debug, Parser)]
+#[command(
+    name = "toolman",
+    version,
+    after_help = "Examples:\n  \
+        toolman up                          serve ./tools.toml (or a demo) on 127.0.0.1:8000\n  \
+        toolman check                       start every server once and show what it offers\n  \
+        toolman tools call git_status '{}'  try a tool\n\n\
+        The smallest tools.toml:\n  \
+        active_toolsets = [\"git_*\"]\n\n  \
+        [[servers]]\n  \
+        namespace = \"git\"\n  \
+        command = \"uvx mcp-server-git\"\n\n\
+        Set TOOLMAN_LOG=info (or debug) for more on stderr."
+)]
+pub struct Cli {
+    /// The configuration to use instead of ./tools.toml
+    #[arg(long, value_name = "FILE", global = true, env = "TOOLMAN_CONFIG")]
+    pub config: Option<PathBuf>,
+
+    /// Where toolman keeps what it writes [default: the XDG data home]
+    #[arg(long, value_name = "DIR", global = true, env = "DATA_DIR")]
+    pub data_dir: Option<PathBuf>,
+
+    /// The name of the agent on stdin
+    #[arg(long, value_name = "NAME", global = true, env = "AGENT_NAME")]
+    pub agent: Option<String>,
+
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve on this machine over HTTP, with a token and ready-to-paste client settings
+    Up(Up),
+    /// Start every server once and show what it offers, what it costs and what is wrong
+    Check(Check),
+    /// List, inspect and call the tools of all servers
+    #[command(subcommand)]
+    Tools(Tools),
+    /// Print completions for a shell: `toolman completions bash > …`
+    Completions { shell: Shell },
+}
+
+#[derive(Debug, Args)]
+pub struct Up {
+    /// The address to serve on; it must be of this machine
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8000")]
+    pub listen: std::net::SocketAddr,
+}
+
+#[derive(Debug, Args)]
+pub struct Check {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Tools {
+    /// List all tools, with `*` before those that start active
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show the full definition of a tool
+    Inspect { name: String },
+    /// Call a tool, active or not
+    Call {
+        name: String,
+        /// The arguments as a JSON object, or `-` to read them from stdin
+        #[arg(default_value = "{}")]
+        arguments: String,
+        /// Print the whole result as JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// The command line or the configuration is wrong: exit code 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Misuse(pub String);
+
+pub fn completions(shell: Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "toolman", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
+}

@@ -1,0 +1,73 @@
+//! The data directory: what toolman itself writes.
+
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use crate::cli::{Cli, Misuse};
+
+/// Shorter tokens can be guessed.
+const TOKEN_CHARS_MIN: usize = 16;
+
+/// The folder to use, made if need be.
+fn open(cli: &Cli) -> anyhow::Result<PathBuf> {
+    let folder = match &cli.data_dir {
+        Some(folder) => folder.clone(),
+        None => default_folder().ok_or_else(|| {
+            Misuse("there is no home folder; say with `--data-dir DIR` where to keep data".into())
+        })?,
+    };
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&folder)
+        .with_context(|| format!("can't use the data directory `{}`", folder.display()))?;
+    Ok(folder)
+}
+
+fn default_folder() -> Option<PathBuf> {
+    let data_home = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
+    let data_home = data_home
+        .filter(|folder| folder.is_absolute())
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/share")))?;
+    Some(data_home.join("toolman"))
+}
+
+/// The bearer token: of the environment, else the one kept, else a new one that is kept.
+///
+/// It is kept so that clients need no new settings after a restart.
+pub fn token(cli: &Cli) -> anyhow::Result<String> {
+    if let Ok(token) = std::env::var("BEARER_TOKEN") {
+        if token.len() < TOKEN_CHARS_MIN || token.contains(char::is_whitespace) {
+            let reason = "BEARER_TOKEN is too weak; use at least 16 characters without blanks, \
+                or unset it to have one generated";
+            return Err(Misuse(reason.into()).into());
+        }
+        return Ok(token);
+    }
+    let path = open(cli)?.join("token");
+    if let Ok(kept) = std::fs::read_to_string(&path)
+        && kept.trim().len() >= TOKEN_CHARS_MIN
+    {
+        return Ok(kept.trim().to_owned());
+    }
+    let token = gateway::auth::unguessable();
+    replace(&path, &token).with_context(|| format!("can't write `{}`", path.display()))?;
+    Ok(token)
+}
+
+/// Replaces a file at once: it holds the old or the new text, never a part.
+fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let fresh = path.with_extension(format!("{}.new", std::process::id()));
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&fresh)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(&fresh, path)
+}

@@ -1,0 +1,68 @@
+//! The binary: command line and wiring.
+
+mod check;
+mod cli;
+mod data_dir;
+mod demo;
+mod host;
+mod report;
+mod run;
+mod terminal;
+mod tools;
+mod up;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use tracing_subscriber::EnvFilter;
+
+use crate::cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    if let Some(code) = upstream::guard::run() {
+        return code;
+    }
+    let cli = Cli::parse();
+    start_log();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let outcome = match runtime {
+        Ok(runtime) => {
+            let outcome = runtime.block_on(run(cli));
+            // Without waiting: a thread may be reading input that never comes.
+            runtime.shutdown_background();
+            outcome
+        }
+        Err(error) => Err(anyhow::Error::from(error).context("can't start")),
+    };
+    let code = outcome.unwrap_or_else(|error| {
+        let is_misuse = error.is::<cli::Misuse>();
+        terminal::complain(&format!("toolman: {error:#}"));
+        if is_misuse { 2 } else { 1 }
+    });
+    std::process::exit(code)
+}
+
+async fn run(cli: Cli) -> anyhow::Result<i32> {
+    match &cli.command {
+        None => run::serve_stdio(&cli).await,
+        Some(Command::Up(up)) => up::run(&cli, up).await,
+        Some(Command::Check(check)) => check::run(&cli, check).await,
+        Some(Command::Tools(tools)) => tools::run(&cli, tools).await,
+        Some(Command::Completions { shell }) => {
+            terminal::print(&cli::completions(*shell));
+            Ok(0)
+        }
+    }
+}
+
+/// Logs go to stderr: stdout belongs to the protocol, or to what was asked for.
+fn start_log() {
+    let filter = EnvFilter::try_from_env("TOOLMAN_LOG")
+        .or_else(|_| EnvFilter::try_from_default_env())
+        .unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(terminal::has_colour())
+        .init();
+}

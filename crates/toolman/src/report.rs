@@ -1,0 +1,175 @@
+//! What the upstreams offer and what is wrong with them, for people and as JSON.
+
+use std::fmt::Write as _;
+
+use catalog::snapshot::{Catalog, Item};
+use catalog::tokens;
+use comfy_table::Table;
+use gateway::Gateway;
+use mcp::items::Kind;
+use serde_json::{Value, json};
+use upstream::supervisor::{Phase, Upstream};
+
+use crate::terminal::tame;
+
+/// The state of all upstreams at one moment.
+pub struct Report {
+    rows: Vec<Row>,
+    collisions: Vec<String>,
+    withheld: Vec<String>,
+}
+
+struct Row {
+    name: String,
+    state: &'static str,
+    /// What is wrong, in full.
+    problem: Option<String>,
+    stderr: String,
+    revision: Option<&'static str>,
+    tools: usize,
+    resources: usize,
+    prompts: usize,
+    startup_ms: Option<u64>,
+    /// What the definitions of all its tools cost, estimated.
+    tokens: usize,
+}
+
+impl Report {
+    pub fn of(gateway: &Gateway) -> Report {
+        let catalog = gateway.catalog();
+        let mut withheld = Vec::new();
+        for (_, upstream) in gateway.upstreams() {
+            for flawed in upstream.inventory().flawed() {
+                let (kind, name) = (flawed.kind.noun(), tame(&flawed.name));
+                withheld.push(format!(
+                    "{kind} `{name}` of `{}`: {}",
+                    upstream.name(),
+                    flawed.reason
+                ));
+            }
+        }
+        let collision = |collision: &catalog::snapshot::Collision| {
+            let keeper = match &collision.kept {
+                Some(keeper) => format!("`{keeper}`, which is listed first"),
+                None => "toolman itself".into(),
+            };
+            let (kind, name) = (collision.kind.noun(), &collision.name);
+            format!("{kind} `{name}` of `{}`: the name belongs to {keeper}", collision.dropped)
+        };
+        Report {
+            rows: gateway.upstreams().map(|(_, upstream)| Row::of(upstream, &catalog)).collect(),
+            collisions: catalog.collisions().iter().map(collision).collect(),
+            withheld,
+        }
+    }
+
+    pub fn is_fine(&self) -> bool {
+        let is_ready = |row: &Row| row.problem.is_none();
+        self.collisions.is_empty() && self.withheld.is_empty() && self.rows.iter().all(is_ready)
+    }
+
+    pub fn table(&self) -> String {
+        let mut table = Table::new();
+        table.load_style(comfy_table::presets::NOTHING);
+        table.set_header([
+            "server",
+            "state",
+            "revision",
+            "tools",
+            "resources",
+            "prompts",
+            "start ms",
+            "tokens~",
+        ]);
+        for row in &self.rows {
+            let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".into());
+            table.add_row([
+                row.name.clone(),
+                row.state.into(),
+                or_dash(row.revision.map(str::to_owned)),
+                row.tools.to_string(),
+                row.resources.to_string(),
+                row.prompts.to_string(),
+                or_dash(row.startup_ms.map(|ms| ms.to_string())),
+                row.tokens.to_string(),
+            ]);
+        }
+        table.to_string()
+    }
+
+    /// Table and problems as text.
+    pub fn text(&self) -> String {
+        let mut text = format!("{}\n", self.table());
+        for row in &self.rows {
+            if let Some(problem) = &row.problem {
+                let problem = problem.lines().map(tame).collect::<Vec<_>>().join("\n    ");
+                _ = writeln!(text, "\nserver `{}` {problem}", row.name);
+            }
+        }
+        for (title, lines) in
+            [("not exposed, the name is taken", &self.collisions), ("withheld", &self.withheld)]
+        {
+            if !lines.is_empty() {
+                _ = writeln!(text, "\n{title}:\n  {}", lines.join("\n  "));
+            }
+        }
+        let verdict = if self.is_fine() { "all is well" } else { "something is wrong, see above" };
+        _ = writeln!(text, "\n{verdict}; tokens are estimated");
+        text
+    }
+
+    pub fn json(&self) -> String {
+        let row = |row: &Row| {
+            json!({
+                "name": row.name, "state": row.state, "problem": row.problem,
+                "revision": row.revision, "tools": row.tools, "resources": row.resources,
+                "prompts": row.prompts, "startup_ms": row.startup_ms,
+                "tokens_estimated": row.tokens, "stderr": row.stderr,
+            })
+        };
+        let report = json!({
+            "ok": self.is_fine(),
+            "servers": self.rows.iter().map(row).collect::<Vec<Value>>(),
+            "collisions": self.collisions,
+            "withheld": self.withheld,
+        });
+        format!("{report:#}\n")
+    }
+}
+
+impl Row {
+    fn of(upstream: &Upstream, catalog: &Catalog) -> Row {
+        let status = upstream.status();
+        let (state, problem) = match status.phase {
+            Phase::Ready => ("ready", None),
+            Phase::Starting => ("starting", Some("has not answered yet".to_owned())),
+            Phase::Late => ("late", Some(late(upstream))),
+            Phase::Waiting { reason } => ("waiting", Some(reason)),
+            Phase::Down { reason } => ("failed", Some(reason)),
+        };
+        let inventory = upstream.inventory();
+        let is_of = |item: &&Item| item.origin.upstream == *upstream.name();
+        let tools = catalog.items(Kind::Tool).iter().filter(is_of);
+        Row {
+            name: upstream.name().to_string(),
+            state,
+            problem,
+            stderr: upstream.stderr(),
+            revision: status.introduction.map(|known| known.revision.as_str()),
+            tools: inventory.of(Kind::Tool).len(),
+            resources: inventory.of(Kind::Resource).len() + inventory.of(Kind::Template).len(),
+            prompts: inventory.of(Kind::Prompt).len(),
+            startup_ms: status.startup.and_then(|startup| startup.as_millis().try_into().ok()),
+            tokens: tools.map(|item| tokens::estimate(&item.definition)).sum(),
+        }
+    }
+}
+
+fn late(upstream: &Upstream) -> String {
+    let waited = upstream.settings().startup_timeout;
+    let stderr = upstream.stderr();
+    let words = if stderr.is_empty() { "nothing".into() } else { format!("\n{stderr}") };
+    format!(
+        "has not answered within {waited:?}; see its command, or raise `startup_timeout`; it wrote to stderr: {words}"
+    )
+}

@@ -1,0 +1,60 @@
+//! Writing to the terminal, or to whatever stands in its place.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::time::Duration;
+
+use gateway::Gateway;
+use tokio::time::interval;
+use upstream::supervisor::Phase;
+
+/// Writes to stdout. A reader that has gone away (`| head`) ends the program quietly.
+pub fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+        std::process::exit(0);
+    }
+}
+
+/// Writes a line to stderr.
+pub fn complain(text: &str) {
+    _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+/// Whether colours are welcome on stderr.
+pub fn has_colour() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+}
+
+/// Text of a stranger, safe to show: without control characters.
+pub fn tame(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// Waits until the gateway is ready; a terminal is shown for whom.
+pub async fn wait_until_ready(gateway: &Gateway) {
+    let ready = gateway.ready();
+    tokio::pin!(ready);
+    if !std::io::stderr().is_terminal() {
+        return ready.await;
+    }
+    let mut ticks = interval(Duration::from_millis(100));
+    loop {
+        tokio::select! {
+            () = &mut ready => break,
+            _ = ticks.tick() => show_progress(gateway),
+        }
+    }
+    _ = write!(std::io::stderr().lock(), "\r\x1b[K");
+}
+
+fn show_progress(gateway: &Gateway) {
+    let starting = |phase: &Phase| matches!(phase, Phase::Starting);
+    let (waiting, settled): (Vec<_>, Vec<_>) =
+        gateway.upstreams().partition(|(_, upstream)| starting(&upstream.status().phase));
+    let names: Vec<_> = waiting.iter().map(|(_, upstream)| upstream.name().as_str()).collect();
+    let total = waiting.len() + settled.len();
+    let line =
+        format!("starting servers: {} of {total}; waiting for {}", settled.len(), names.join(", "));
+    let line: String = line.chars().take(78).collect();
+    _ = write!(std::io::stderr().lock(), "\r\x1b[K{line}");
+}

@@ -1,0 +1,161 @@
+//! `toolman tools`: list, inspect and call, through the same gateway that clients use.
+
+use std::io::Read as _;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use catalog::surface::activate;
+use comfy_table::Table;
+use gateway::Gateway;
+use gateway::client::{Client, Outlet, Owner};
+use gateway::dispatch::Request;
+use mcp::items::Kind;
+use mcp::json;
+use mcp::rpc::{Outcome, Raw};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::cli::{Cli, Misuse, Tools};
+use crate::host::{Host, stop_on_signals};
+use crate::terminal::{self, tame};
+
+pub async fn run(cli: &Cli, tools: &Tools) -> anyhow::Result<i32> {
+    let stop = stop_on_signals()?;
+    let host = Host::start(cli)?;
+    let work = async {
+        terminal::wait_until_ready(&host.gateway).await;
+        match tools {
+            Tools::List { json } => Ok(list(&host.gateway, *json)),
+            Tools::Inspect { name } => inspect(&host.gateway, name),
+            Tools::Call { name, arguments, json } => {
+                call(cli, &host.gateway, name, arguments, *json).await
+            }
+        }
+    };
+    let outcome = tokio::select! {
+        outcome = work => outcome,
+        () = stop.cancelled() => Ok(130),
+    };
+    host.gateway.stop().await;
+    outcome
+}
+
+fn list(gateway: &Gateway, as_json: bool) -> i32 {
+    let catalog = gateway.catalog();
+    let tools = catalog.items(Kind::Tool);
+    if as_json {
+        let definitions: Vec<_> =
+            tools.iter().map(|tool| String::from_utf8_lossy(&tool.definition)).collect();
+        terminal::print(&format!("[{}]\n", definitions.join(",\n ")));
+        return 0;
+    }
+    let mut table = Table::new();
+    table.load_style(comfy_table::presets::NOTHING);
+    for tool in tools {
+        let mark = if tool.starts_on { "*" } else { " " };
+        table.add_row([mark.to_owned(), tool.name.to_string(), tame(&tool.summary)]);
+    }
+    terminal::print(&format!("{table}\n"));
+    0
+}
+
+fn inspect(gateway: &Gateway, name: &str) -> anyhow::Result<i32> {
+    let view = gateway.connect(gateway::auth::local(None), Owner::Session).view();
+    let found = view.find(Kind::Tool, name)?;
+    let definition: Value = serde_json::from_slice(&found.definition)?;
+    terminal::print(&format!(
+        "{definition:#}\n\nfrom server `{}`, where it is `{}`; {} at first; about {} tokens\n",
+        found.origin.upstream,
+        found.origin.name,
+        if found.starts_on { "active" } else { "inactive" },
+        catalog::tokens::estimate(&found.definition),
+    ));
+    Ok(0)
+}
+
+async fn call(
+    cli: &Cli,
+    gateway: &Gateway,
+    name: &str,
+    arguments: &str,
+    as_json: bool,
+) -> anyhow::Result<i32> {
+    let arguments = read_arguments(arguments)?;
+    let caller = Session::open(cli, gateway).await?;
+    let quoted = json::quote(name);
+    let on = format!(
+        r#"{{"name":"{}","arguments":{{"tools_on":[{quoted}],"tools_off":[],"resources_on":[],"resources_off":[]}}}}"#,
+        activate::NAME
+    );
+    caller.request("tools/call", on).await?;
+    let call = format!(r#"{{"name":{quoted},"arguments":{arguments}}}"#);
+    let outcome = caller.request("tools/call", call).await?;
+    let (text, failed) = match &outcome {
+        Outcome::Error(error) => (pretty(error)?, true),
+        Outcome::Result(result) if as_json => (pretty(result)?, is_error(result)),
+        Outcome::Result(result) => (readable(result)?, is_error(result)),
+    };
+    terminal::print(&format!("{text}\n"));
+    Ok(i32::from(failed))
+}
+
+fn read_arguments(arguments: &str) -> anyhow::Result<String> {
+    let mut text = arguments.to_owned();
+    if arguments == "-" {
+        text.clear();
+        std::io::stdin().read_to_string(&mut text).context("can't read the arguments")?;
+    }
+    let wrong = |fault| Misuse(format!("the arguments are no JSON object: {fault}"));
+    let [] = json::members(text.as_bytes(), []).map_err(wrong)?;
+    Ok(text)
+}
+
+/// A client of our own.
+struct Session {
+    gateway: Gateway,
+    client: Arc<Client>,
+    outlet: Outlet,
+}
+
+impl Session {
+    async fn open(cli: &Cli, gateway: &Gateway) -> anyhow::Result<Session> {
+        let client = gateway.connect(gateway::auth::local(cli.agent.clone()), Owner::Session);
+        // Nobody listens to what comes before the answer.
+        let (frames, _) = mpsc::channel(1);
+        let outlet = client.outlet(frames);
+        let session = Session { gateway: gateway.clone(), client, outlet };
+        let version = mcp::version::Revision::NEWEST;
+        let hello = format!(r#"{{"protocolVersion":"{version}","capabilities":{{}}}}"#);
+        session.request("initialize", hello).await?;
+        Ok(session)
+    }
+
+    async fn request(&self, method: &str, params: String) -> anyhow::Result<Outcome> {
+        let request = Request {
+            id: Raw::trusted("1"),
+            method: method.to_owned(),
+            params: Some(Raw::trusted(params)),
+        };
+        Ok(self.gateway.handle(&self.client, &request, &self.outlet).await?)
+    }
+}
+
+fn pretty(raw: &Raw) -> anyhow::Result<String> {
+    let value: Value = serde_json::from_slice(raw.as_bytes())?;
+    Ok(format!("{value:#}"))
+}
+
+fn is_error(result: &Raw) -> bool {
+    matches!(result.members(["isError"]), Ok([Some("true")]))
+}
+
+/// The text blocks of a result; anything else as JSON.
+fn readable(result: &Raw) -> anyhow::Result<String> {
+    let value: Value = serde_json::from_slice(result.as_bytes())?;
+    let blocks = value["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let text = |block: &Value| match block["text"].as_str() {
+        Some(text) => text.lines().map(tame).collect::<Vec<_>>().join("\n"),
+        None => format!("{block:#}"),
+    };
+    Ok(blocks.iter().map(text).collect::<Vec<_>>().join("\n"))
+}

@@ -1,0 +1,65 @@
+//! `toolman up`: the newcomer's command.
+
+use gateway::auth::BearerToken;
+use mcp::items::Kind;
+use tokio::net::TcpListener;
+
+use crate::cli::{Cli, Misuse, Up};
+use crate::data_dir;
+use crate::host::{Host, Source, stop_on_signals};
+use crate::report::Report;
+use crate::terminal;
+
+pub async fn run(cli: &Cli, up: &Up) -> anyhow::Result<i32> {
+    if !up.listen.ip().is_loopback() {
+        let reason =
+            format!("`{}` is not an address of this machine alone; use 127.0.0.1", up.listen);
+        return Err(Misuse(reason).into());
+    }
+    let token = data_dir::token(cli)?;
+    let listener = TcpListener::bind(up.listen).await.map_err(|error| {
+        let hint = "choose another port with `--listen 127.0.0.1:PORT`";
+        Misuse(format!("can't listen on {}: {error}; {hint}", up.listen))
+    })?;
+    let url = format!("http://{}/mcp", listener.local_addr()?);
+    let stop = stop_on_signals()?;
+    let host = Host::start_or_demo(cli)?;
+    let serving = tokio::spawn(server::http::serve(
+        host.gateway.clone(),
+        listener,
+        BearerToken::new(&token),
+        stop.clone(),
+    ));
+    tokio::select! {
+        () = terminal::wait_until_ready(&host.gateway) => {
+            terminal::print(&banner(&host, &url, &token));
+        }
+        () = stop.cancelled() => {}
+    }
+    _ = serving.await;
+    host.gateway.stop().await;
+    Ok(0)
+}
+
+fn banner(host: &Host, url: &str, token: &str) -> String {
+    let catalog = host.gateway.catalog();
+    let active = catalog.items(Kind::Tool).iter().filter(|item| item.starts_on).count();
+    let source = match &host.source {
+        Source::File(path) => path.display().to_string(),
+        Source::Demo => "the built-in demo; write a tools.toml to serve your own".into(),
+    };
+    let report = Report::of(&host.gateway);
+    format!(
+        "Toolman serves {url}\n\n\
+         from {source}\n{}\n\
+         {} tools ({active} active at first), {} resources, {} prompts\n\n\
+         Token:\n  {token}\n\n\
+         Claude Code:\n  claude mcp add --transport http toolman {url} --header \"Authorization: Bearer {token}\"\n\n\
+         Cursor and most other clients (mcp.json):\n  {{\"mcpServers\": {{\"toolman\": {{\"type\": \"http\", \"url\": \"{url}\", \"headers\": {{\"Authorization\": \"Bearer {token}\"}}}}}}}}\n\n\
+         Stop with Ctrl-C.\n",
+        report.table(),
+        catalog.items(Kind::Tool).len(),
+        catalog.items(Kind::Resource).len() + catalog.items(Kind::Template).len(),
+        catalog.items(Kind::Prompt).len(),
+    )
+}

@@ -1,0 +1,193 @@
+//! The command line: what people type and what they read.
+
+use serde_json::{Value, json};
+use testkit::binary::Folder;
+
+use crate::{TOOLMAN, folder};
+
+/// Exit code, stdout and stderr of a run.
+async fn run(folder: &Folder, arguments: &[&str]) -> (i32, String, String) {
+    let output = folder.run(arguments).await;
+    (
+        output.status.code().unwrap(),
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+#[tokio::test]
+async fn missing_configuration_is_explained() {
+    // TA-01, TA-11, TA-65
+    let folder = Folder::new(TOOLMAN);
+    let (code, stdout, stderr) = run(&folder, &[]).await;
+    assert_eq!((code, stdout.as_str()), (2, ""));
+    assert!(stderr.contains("bad configuration\ntools.toml: no such file"), "{stderr}");
+    assert!(stderr.contains("--config FILE"), "{stderr}");
+}
+
+#[tokio::test]
+async fn every_fault_of_the_file_is_reported_in_one_go() {
+    // TA-11
+    let folder = Folder::new(TOOLMAN).with_tools_toml(
+        "active_toolsets = [\"ok*\", \"[\"]\n[[servers]]\nnamespace = \"a b\"\ncomand = \"x\"\n",
+    );
+    let (code, _, stderr) = run(&folder, &["check"]).await;
+    assert_eq!(code, 2);
+    for place in ["tools.toml:1:", "tools.toml:3:", "tools.toml:4:"] {
+        assert!(stderr.contains(place), "{stderr}");
+    }
+    assert!(stderr.contains("did you mean `command`"), "{stderr}");
+}
+
+#[tokio::test]
+async fn other_file_is_used_where_it_is_named() {
+    // TA-01
+    let folder = Folder::new(TOOLMAN);
+    let text = format!("[[servers]]\nnamespace = \"a\"\ncommand = \"{}\"\n", crate::fake("echo"));
+    std::fs::write(folder.path().join("other.toml"), text).unwrap();
+    let (code, stdout, _) = run(&folder, &["--config", "other.toml", "tools", "list"]).await;
+    assert_eq!(code, 0);
+    assert!(stdout.contains("a_echo"), "{stdout}");
+}
+
+#[tokio::test]
+async fn command_is_a_shell_string() {
+    // TA-07
+    let command = crate::fake("\\\"two words\\\" $(echo three) 'qu\\\"ote'");
+    let text = format!("[[servers]]\nnamespace = \"a\"\ncommand = \"X=1; {command}\"\n");
+    let folder = Folder::new(TOOLMAN).with_tools_toml(&text);
+    let (code, stdout, _) = run(&folder, &["tools", "list", "--json"]).await;
+    assert_eq!(code, 0);
+    let tools: Value = serde_json::from_str(&stdout).unwrap();
+    let names: Vec<_> = tools.as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+    // The others are no legal names and are withheld.
+    assert_eq!(names, [&json!("a_three")]);
+}
+
+#[tokio::test]
+async fn check_shows_what_is_there() {
+    // TA-02, TA-17
+    let folder = folder("", &[("a", "--resource r://x --prompt p echo log"), ("b", "echo")]);
+    let (code, stdout, stderr) = run(&folder, &["check"]).await;
+    assert_eq!(code, 0, "{stderr}");
+    let row = stdout.lines().find(|line| line.trim_start().starts_with("a ")).unwrap();
+    let cells: Vec<_> = row.split_whitespace().collect();
+    assert_eq!(cells[..6], ["a", "ready", "2025-11-25", "2", "1", "1"]);
+    assert!(cells[7].parse::<u32>().unwrap() > 20, "tokens are counted: {row}");
+    assert!(stdout.contains("all is well"), "{stdout}");
+    assert!(!stdout.contains('\u{1b}'), "no colours where nobody sees them");
+}
+
+#[tokio::test]
+async fn check_tells_what_is_wrong() {
+    // TA-65: connection failure
+    let folder = folder(
+        "",
+        &[
+            ("a", "echo 'not ok'"),
+            ("a", "echo"),
+            ("down", "--crash"),
+            ("gone", "--crash; exec no-such-program"),
+        ],
+    );
+    let (code, stdout, _) = run(&folder, &["check"]).await;
+    assert_eq!(code, 1);
+    for words in [
+        "server `down` ended with exit code 1; its last words on stderr:\n    crashing as told",
+        "server `gone` ended with exit code 127",
+        "tool `a_echo` of `a-2`: the name belongs to `a`, which is listed first",
+        "tool `not ok` of `a`: its name holds ` `",
+        "something is wrong",
+    ] {
+        assert!(stdout.contains(words), "{words:?} in {stdout}");
+    }
+    let (code, stdout, _) = run(&folder, &["check", "--json"]).await;
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((code, &report["ok"]), (1, &json!(false)));
+    assert_eq!(report["servers"][2]["state"], "failed");
+    assert_eq!(report["servers"][2]["stderr"], "crashing as told\n");
+}
+
+#[tokio::test]
+async fn late_server_is_named_by_check() {
+    let command = crate::fake("--hang");
+    let text = format!(
+        "[[servers]]\nnamespace = \"a\"\ncommand = \"{command}\"\nstartup_timeout = \"200ms\"\n"
+    );
+    let folder = Folder::new(TOOLMAN).with_tools_toml(&text);
+    let (code, stdout, _) = run(&folder, &["check"]).await;
+    assert_eq!(code, 1);
+    assert!(
+        stdout
+            .contains("has not answered within 200ms; see its command, or raise `startup_timeout`"),
+        "{stdout}"
+    );
+}
+
+#[tokio::test]
+async fn tools_are_listed_inspected_and_called() {
+    let folder = folder("active_toolsets = [\"a_e*\"]", &[("a", "echo fail log error")]);
+    let (code, stdout, _) = run(&folder, &["tools", "list"]).await;
+    assert_eq!(code, 0);
+    let rows: Vec<Vec<_>> = stdout.lines().map(|row| row.split_whitespace().collect()).collect();
+    assert_eq!(rows[0][..2], ["*", "a_echo"]);
+    assert_eq!(rows[2][..2], ["a_fail", "does"]);
+
+    let (code, stdout, _) = run(&folder, &["tools", "inspect", "a:echo"]).await;
+    assert_eq!(code, 0);
+    assert!(stdout.contains("\"x-vendor\""), "{stdout}");
+    assert!(stdout.contains("from server `a`, where it is `echo`; active at first"), "{stdout}");
+
+    let (code, stdout, _) = run(&folder, &["tools", "call", "a_log", r#"{"n":1}"#]).await;
+    assert_eq!((code, stdout.as_str()), (0, "ok\n"));
+    let (code, stdout, _) = run(&folder, &["tools", "call", "a_log", r#"{"n":1}"#, "--json"]).await;
+    let result: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((code, &result["structuredContent"]), (0, &json!({"n": 1})));
+    let (code, stdout, _) = run(&folder, &["tools", "call", "a_fail"]).await;
+    assert_eq!((code, stdout.as_str()), (1, "it failed\n"));
+    let (code, stdout, _) = run(&folder, &["tools", "call", "a_error"]).await;
+    assert_eq!(code, 1);
+    assert!(stdout.contains("-32050"), "{stdout}");
+}
+
+#[tokio::test]
+async fn wrong_use_of_tools_is_explained() {
+    let folder = folder("", &[("a", "echo")]);
+    for (arguments, code, words) in [
+        (&["tools", "call", "a_ecko"][..], 1, "no tool is named `a_ecko` (did you mean `a_echo`?)"),
+        (&["tools", "inspect", "a_ecko"], 1, "no tool is named `a_ecko`; did you mean `a_echo`?"),
+        (&["tools", "call", "a_echo", "[1]"], 2, "the arguments are no JSON object"),
+        (&["tools", "frobnicate"], 2, "unrecognized subcommand"),
+        (&["--no-such-flag"], 2, "unexpected argument"),
+    ] {
+        let (got, _, stderr) = run(&folder, arguments).await;
+        assert_eq!(got, code, "{arguments:?}: {stderr}");
+        assert!(stderr.contains(words), "{arguments:?}: {stderr}");
+    }
+}
+
+#[tokio::test]
+async fn help_teaches_and_completions_complete() {
+    let folder = Folder::new(TOOLMAN);
+    let (code, stdout, _) = run(&folder, &["--help"]).await;
+    assert_eq!(code, 0);
+    for words in ["tools.toml", "toolman up", "toolman check", "--config", "--data-dir", "--agent"]
+    {
+        assert!(stdout.contains(words), "{words}");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        let (code, stdout, _) = run(&folder, &["completions", shell]).await;
+        assert_eq!(code, 0);
+        assert!(stdout.contains("completions"), "{shell}");
+    }
+}
+
+#[tokio::test]
+async fn stdout_belongs_to_the_protocol() {
+    let folder = folder("active_toolsets = [\"*\"]", &[("a", "garbage"), ("down", "--crash")]);
+    let mut toolman = folder.start().await;
+    // The client refuses any line that is no message.
+    toolman.client.call("a_garbage", json!({})).await;
+    toolman.client.close().await;
+    toolman.client.closed().await;
+}

@@ -1,0 +1,81 @@
+//! Faults in numbers: upstreams killed under calls, and nothing hangs, leaks or gets lost.
+
+use std::time::Duration;
+
+use serde_json::json;
+use testkit::processes::{command_line, descendants, open_files, zombies};
+use tokio::time::Instant;
+
+use crate::{fake, folder};
+
+/// The server processes below Toolman, by their arguments.
+fn servers(toolman: u32, arguments: &str) -> Vec<u32> {
+    let is_server = |pid: &u32| {
+        let line = command_line(*pid);
+        line.contains("fake_upstream") && line.contains(arguments) && !line.starts_with("mcp-")
+    };
+    descendants(toolman).into_iter().filter(is_server).collect()
+}
+
+#[tokio::test]
+async fn two_hundred_kills_under_calls_hang_and_leak_nothing() {
+    // TA-57, TA-68, TA-71
+    let names = ["k0", "k1", "k2", "k3", "k4"];
+    let mut text = "active_toolsets = [\"*\"]\n".to_owned();
+    for name in names {
+        let command = fake(&format!("never echo tag-{name}"));
+        text += &format!("[[servers]]\nnamespace = \"{name}\"\ncommand = \"{command}\"\n");
+        text += "restart = \"on-failure\"\nrestart_delay_max = \"100ms\"\n";
+    }
+    let folder = testkit::binary::Folder::new(crate::TOOLMAN).with_tools_toml(&text);
+    let mut toolman = folder.start().await;
+    let files = open_files(toolman.pid);
+    for round in 0..200 {
+        let name = names[round * 7 % names.len()];
+        answered(&mut toolman.client, name).await;
+        let call = json!({"name": format!("{name}_never")});
+        let pending = toolman.client.begin("tools/call", call).await;
+        toolman.client.request("ping", json!({})).await;
+        let server = servers(toolman.pid, &format!("tag-{name}"))[0];
+        let killed = Instant::now();
+        let status = std::process::Command::new("kill").args(["-9", &server.to_string()]).status();
+        assert!(status.unwrap().success());
+        let failed = toolman.client.answer(pending).await;
+        assert!(killed.elapsed() < Duration::from_secs(1), "{:?}", killed.elapsed());
+        let error = &failed["result"]["structuredContent"]["error"];
+        let expected = format!("upstream `{name}` was killed by signal 9");
+        assert_eq!(error, &json!(expected), "{failed}");
+    }
+    for name in names {
+        answered(&mut toolman.client, name).await;
+    }
+    assert_eq!(zombies(&descendants(toolman.pid)), 0);
+    assert_eq!(open_files(toolman.pid), files);
+}
+
+/// Calls until the upstream is back and answers.
+async fn answered(client: &mut testkit::client::LineClient, name: &str) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let result = client.call(&format!("{name}_echo"), json!({})).await;
+        if result["content"][0]["text"] == "ok" {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{name} did not come back: {result}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn event_of_a_crash_is_logged() {
+    // TA-59
+    let folder = folder("active_toolsets = [\"*\"]", &[("a", "die")]);
+    let mut toolman = folder.start().await;
+    toolman.client.call("a_die", json!({})).await;
+    toolman.client.close().await;
+    let mut log = String::new();
+    let mut stderr = toolman.child.stderr.take().unwrap();
+    tokio::io::AsyncReadExt::read_to_string(&mut stderr, &mut log).await.unwrap();
+    assert!(log.contains("ERROR") && log.contains("ended with exit code 3"), "{log}");
+    assert!(log.contains("upstream=a"), "{log}");
+}

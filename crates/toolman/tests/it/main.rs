@@ -1,0 +1,33 @@
+//! What users of Toolman can observe, through its doors and through the real binary.
+
+#![expect(clippy::unwrap_used, reason = "a test that meets one fails")]
+
+mod activation;
+mod bad_input;
+mod command_line;
+mod faults;
+mod lifecycle;
+mod many_upstreams;
+mod orphans;
+mod proxying;
+mod real_peers;
+mod relay;
+mod up;
+
+/// The binary under test.
+const TOOLMAN: &str = env!("CARGO_BIN_EXE_toolman");
+
+/// The fake upstream as a shell command.
+fn fake(arguments: &str) -> String {
+    testkit::binary::Folder::fake(TOOLMAN, arguments)
+}
+
+/// A folder for the binary with one server a line: `namespace: arguments of the fake`.
+fn folder(head: &str, servers: &[(&str, &str)]) -> testkit::binary::Folder {
+    let mut text = format!("{head}\n");
+    for (namespace, arguments) in servers {
+        let command = fake(arguments);
+        text += &format!("[[servers]]\nnamespace = \"{namespace}\"\ncommand = \"{command}\"\n");
+    }
+    testkit::binary::Folder::new(TOOLMAN).with_tools_toml(&text)
+}

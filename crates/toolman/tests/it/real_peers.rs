@@ -1,0 +1,144 @@
+//! Real servers and real clients from the registries.
+
+use serde_json::json;
+use testkit::binary::Folder;
+use testkit::peers::{client_script, node_server, python_program};
+
+use crate::{TOOLMAN, fake};
+
+/// A folder in which seven servers work: six real ones, and one that can be crashed.
+fn project(uri_style: &str) -> Folder {
+    let folder = Folder::new(TOOLMAN);
+    let path = folder.path().to_owned();
+    std::fs::create_dir(path.join("files")).unwrap();
+    std::fs::write(path.join("files/hello.txt"), "hello from a file\n").unwrap();
+    std::fs::create_dir(path.join("repo")).unwrap();
+    let mut git = std::process::Command::new("git");
+    git.args(["init", "-q"]).current_dir(path.join("repo"));
+    assert!(git.status().unwrap().success());
+    let memory = path.join("memory.json");
+    let servers = [
+        ("every", format!("{} stdio", node_server("server-everything"))),
+        ("files", format!("{} files", node_server("server-filesystem"))),
+        (
+            "memory",
+            format!("MEMORY_FILE_PATH={} exec {}", memory.display(), node_server("server-memory")),
+        ),
+        ("git", format!("{} --repository repo", python_program("sdk2", "mcp-server-git"))),
+        ("time", format!("{} --local-timezone UTC", python_program("sdk2", "mcp-server-time"))),
+        ("sqlite", format!("{} --db-path notes.db", python_program("sdk1", "mcp-server-sqlite"))),
+        ("crash", fake("echo die")),
+    ];
+    let mut text = format!(
+        "active_toolsets = [\"every_echo\", \"crash_*\", \"every_demo*\"]\nuri_style = \"{uri_style}\"\n"
+    );
+    for (namespace, command) in servers {
+        text += &format!("[[servers]]\nnamespace = \"{namespace}\"\ncommand = \"{command}\"\n");
+    }
+    folder.with_tools_toml(&text)
+}
+
+/// Lets an official client library drive the binary through its whole scenario.
+async fn drive(folder: &Folder, program: &str, script: &str, arguments: &[&str]) {
+    let folder_path = folder.path().to_str().unwrap();
+    let output = tokio::process::Command::new(program)
+        .arg(client_script(script))
+        .args([TOOLMAN, folder_path])
+        .args(arguments)
+        .output()
+        .await
+        .unwrap();
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && stdout.trim_end().ends_with("ok"), "{stdout}\n{stderr}");
+}
+
+#[tokio::test]
+async fn python_sdk_1_drives_the_binary() {
+    drive(&project("rfc"), &python_program("sdk1", "python"), "stdio_v1.py", &[]).await;
+}
+
+#[tokio::test]
+async fn python_sdk_2_drives_the_binary() {
+    let folder = project("underscore");
+    let python = python_program("sdk2", "python");
+    drive(&folder, &python, "stdio_v2.py", &["legacy"]).await;
+    drive(&folder, &python, "stdio_v2.py", &["auto"]).await;
+}
+
+#[tokio::test]
+async fn typescript_sdks_drive_the_binary() {
+    let folder = project("underscore");
+    drive(&folder, "node", "stdio_v1.mjs", &[]).await;
+    drive(&folder, "node", "stdio_v2.mjs", &["legacy"]).await;
+    drive(&folder, "node", "stdio_v2.mjs", &["auto"]).await;
+}
+
+#[tokio::test]
+async fn six_real_servers_work_side_by_side() {
+    // TA-16, TA-17, TA-42, TA-48, TA-49, TA-55, TA-62, TA-66
+    let folder = project("underscore");
+    let mut toolman = folder.start_raw();
+    let client = &mut toolman.client;
+    client.initialize(json!({"roots": {}, "sampling": {}, "elicitation": {}})).await;
+    let on = ["every:*", "files:*", "memory:*", "git:*", "time:*", "sqlite:*"];
+    // A server that started more slowly than the others joins with a notice.
+    while client.activate(&on, &[], &["every:*", "memory:*"], &[]).await["isError"] == true {
+        client.next("notifications/tools/list_changed").await;
+    }
+    let names = client.tool_names().await;
+    for name in [
+        "every_echo",
+        "files_read_text_file",
+        "memory_read_graph",
+        "git_git_status",
+        "time_get_current_time",
+        "sqlite_list_tables",
+    ] {
+        assert!(names.contains(&name.to_owned()), "{name} in {names:?}");
+    }
+    let sum = client.call("every_get-sum", json!({"a": 2, "b": 40})).await;
+    assert_eq!(sum["content"][0]["text"], "The sum of 2 and 40 is 42.");
+    let file = client
+        .call("files_read_text_file", json!({"path": folder.path().join("files/hello.txt")}))
+        .await;
+    assert_eq!(file["content"][0]["text"], "hello from a file\n");
+    let wrong = client.call("files_read_text_file", json!({"path": 7})).await;
+    assert_eq!(wrong["isError"], true);
+    let table = "create table notes (id integer)";
+    client.call("sqlite_create_table", json!({"query": table})).await;
+    let tables = client.call("sqlite_list_tables", json!({})).await;
+    assert!(tables.to_string().contains("notes"), "{tables}");
+    let uri = "every_demo://resource/dynamic/text/7";
+    let read = client.request("resources/read", json!({"uri": uri})).await;
+    assert!(read["result"]["contents"][0]["text"].as_str().unwrap().contains('7'), "{read}");
+    let prompt = json!({"name": "every_args-prompt", "arguments": {"city": "Oslo"}});
+    let prompt = client.request("prompts/get", prompt).await;
+    assert!(prompt.to_string().contains("Oslo"), "{prompt}");
+}
+
+#[tokio::test]
+async fn real_server_asks_and_reports_through_us() {
+    let folder = project("underscore");
+    let mut toolman = folder.start_raw();
+    let client = &mut toolman.client;
+    client.initialize(json!({"roots": {"listChanged": true}, "sampling": {}})).await;
+    while client.activate(&["every:*"], &[], &[], &[]).await["isError"] == true {
+        client.next("notifications/tools/list_changed").await;
+    }
+    let arguments = json!({"duration": 1, "steps": 2});
+    let call = json!({"name": "every_trigger-long-running-operation", "arguments": arguments,
+        "_meta": {"progressToken": "p"}});
+    let long = client.begin("tools/call", call).await;
+    assert_eq!(client.next("notifications/progress").await["params"]["progressToken"], "p");
+    client.answer(long).await;
+    let arguments = json!({"prompt": "hi", "maxTokens": 5});
+    let call = json!({"name": "every_trigger-sampling-request", "arguments": arguments});
+    let sampling = client.begin("tools/call", call).await;
+    let asked = client.next("sampling/createMessage").await;
+    let message =
+        json!({"role": "assistant", "content": {"type": "text", "text": "hello!"}, "model": "m"});
+    let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": message});
+    client.send(&answer.to_string()).await;
+    assert!(client.answer(sampling).await.to_string().contains("hello!"));
+}

@@ -1,0 +1,139 @@
+//! What goes back and forth while a call is under way: progress, questions, cancellation, logs.
+
+use std::time::Duration;
+
+use serde_json::json;
+use testkit::client::LineClient;
+use testkit::fake::Script;
+use testkit::world::World;
+
+fn world() -> World {
+    let tools = ["progress", "ask", "never", "seen", "log", "echo", "slow"];
+    World::of([("a", Script::with_tools(tools))]).active(&["*"]).start()
+}
+
+async fn able_client(world: &World) -> LineClient {
+    let mut client = world.connect_raw();
+    client.initialize(json!({"roots": {}, "sampling": {}, "elicitation": {}})).await;
+    client
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_comes_under_the_clients_own_token_before_the_answer() {
+    let world = world();
+    let mut client = world.connect().await;
+    for token in [json!("abc"), json!(7)] {
+        let params = json!({"name": "a_progress", "_meta": {"progressToken": token}});
+        let id = client.begin("tools/call", params).await;
+        for step in 1..=3 {
+            let progress = client.next("notifications/progress").await;
+            assert_eq!(
+                progress["params"],
+                json!({"progressToken": token, "progress": step, "total": 3, "x-vendor": "kept"})
+            );
+        }
+        client.answer(id).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_keeps_a_call_alive_beyond_its_timeout() {
+    let world = World::of([("a", Script::with_tools(["slow", "never"]))])
+        .active(&["*"])
+        .call_timeout(Duration::from_secs(5))
+        .start();
+    let mut client = world.connect().await;
+    let result = client.call("a_never", json!({})).await;
+    assert_eq!(
+        result["structuredContent"]["error"],
+        "upstream `a` was silent for 5s; see its log, or raise `timeout`"
+    );
+    assert_eq!(result["isError"], true);
+}
+
+#[tokio::test(start_paused = true)]
+async fn upstream_questions_reach_the_client_whose_call_is_under_way() {
+    let world = world();
+    let mut bystander = able_client(&world).await;
+    let mut client = able_client(&world).await;
+    for method in ["roots/list", "sampling/createMessage", "elicitation/create"] {
+        let question = json!({"method": method, "params": {"x-unknown": 1}});
+        let id = client.begin("tools/call", json!({"name": "a_ask", "arguments": question})).await;
+        let asked = client.next(method).await;
+        assert_eq!(asked["params"], json!({"x-unknown": 1}));
+        let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"the": method}});
+        client.send(&answer.to_string()).await;
+        assert_eq!(client.answer(id).await["result"]["structuredContent"], json!({"the": method}));
+        assert_eq!(bystander.count(method), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn question_that_the_client_can_not_answer_is_refused_for_it() {
+    let mut client = world().connect().await;
+    let result = client.call("a_ask", json!({"method": "sampling/createMessage"})).await;
+    assert_eq!(
+        result["structuredContent"]["refused"],
+        json!({"code": -32601, "message": "no client could answer `sampling/createMessage`"})
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn ping_of_an_upstream_is_answered_by_us() {
+    let mut client = world().connect().await;
+    let result = client.call("a_ask", json!({"method": "ping"})).await;
+    assert_eq!(result["structuredContent"], json!({}));
+    assert_eq!(client.count("ping"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn question_that_is_withdrawn_is_withdrawn_from_the_client() {
+    let world = world();
+    let mut client = able_client(&world).await;
+    let question = json!({"method": "elicitation/create", "params": {}, "cancel": true});
+    let id = client.begin("tools/call", json!({"name": "a_ask", "arguments": question})).await;
+    let asked = client.next("elicitation/create").await;
+    let withdrawn = client.next("notifications/cancelled").await;
+    assert_eq!(withdrawn["params"]["requestId"], asked["id"]);
+    client.answer(id).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelled_call_is_cancelled_at_the_upstream_and_not_answered() {
+    let mut client = world().connect().await;
+    let id = client.begin("tools/call", json!({"name": "a_never"})).await;
+    let cancel =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+    client.send(&cancel.to_string()).await;
+    let seen = loop {
+        let seen = client.call("a_seen", json!({})).await["structuredContent"]["seen"].clone();
+        if seen.to_string().contains("cancelled") {
+            break seen;
+        }
+    };
+    let cancelled = seen.as_array().unwrap().iter().filter(|s| s.to_string().contains("cancelled"));
+    assert_eq!(cancelled.count(), 1);
+    // The id is free again, and its answer was never sent.
+    client.send(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#)).await;
+    assert_eq!(client.answer(id).await["result"], json!({}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn call_of_a_client_that_leaves_is_cancelled_at_the_upstream() {
+    let world = world();
+    let mut leaving = world.connect().await;
+    leaving.begin("tools/call", json!({"name": "a_never"})).await;
+    leaving.close().await;
+    leaving.closed().await;
+    let mut client = world.connect().await;
+    let seen = client.call("a_seen", json!({})).await["structuredContent"]["seen"].clone();
+    assert!(seen.to_string().contains("notifications/cancelled"), "{seen}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn log_messages_of_a_call_reach_its_client() {
+    let mut client = world().connect().await;
+    client.call("a_log", json!({})).await;
+    let message = client.next("notifications/message").await;
+    assert_eq!(message["params"], json!({"level": "info", "data": "hello", "x-vendor": 1}));
+}

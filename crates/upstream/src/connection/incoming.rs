@@ -1,0 +1,221 @@
+//! The reading half of a conversation: answers, and what the server says by itself.
+
+use bytes::Bytes;
+use mcp::json;
+use mcp::lines::{Line, Lines, id_of_oversized};
+use mcp::params::progress_token;
+use mcp::rpc::{self, Code, Message, Outcome, Raw};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout};
+
+use super::{Connection, Notice};
+use crate::error::Error;
+use crate::limits::{ASK_TIMEOUT, ASKS_MAX, LINE_BYTES_MAX};
+use crate::relay::{Ask, Relay, Upcall};
+
+/// Reads until the server closes its end.
+pub(super) async fn read_all(connection: Connection, mut reader: impl AsyncRead + Unpin) {
+    let mut lines = Lines::new(LINE_BYTES_MAX);
+    let mut complaints = Complaints::default();
+    while let Ok(1..) = reader.read_buf(lines.buffer()).await {
+        while let Some(line) = lines.next_line() {
+            match line {
+                Line::Frame(frame) => connection.receive(&frame, &mut complaints),
+                Line::TooLong { head, tail } => connection.receive_oversized(&head, &tail),
+            }
+        }
+    }
+}
+
+/// Warnings about what a server should not send, of which there may be a great many.
+#[derive(Default)]
+struct Complaints {
+    count: u64,
+}
+
+impl Complaints {
+    /// Warns at 1, 2, 4, 8, … of them.
+    fn add(&mut self, connection: &Connection, problem: &str, frame: &[u8]) {
+        self.count += 1;
+        if self.count.is_power_of_two() {
+            let start = String::from_utf8_lossy(&frame[..frame.len().min(80)]).into_owned();
+            tracing::warn!(upstream = %connection.0.upstream, line = %start.escape_debug(),
+                so_far = self.count, "dropped a line: {problem}");
+        }
+    }
+}
+
+impl Connection {
+    fn receive(&self, frame: &Bytes, complaints: &mut Complaints) {
+        match rpc::parse(frame) {
+            Ok(Message::Response { id, outcome }) => {
+                if !self.settle(&id, Ok(outcome)) {
+                    complaints.add(self, "it answers nothing that was asked", frame);
+                }
+            }
+            Ok(Message::Request { id, method, params }) => self.receive_ask(id, method, params),
+            Ok(Message::Notification { method, params }) => {
+                self.receive_notice(&method, params.as_ref(), frame);
+            }
+            Err(rejection) => complaints.add(self, &rejection.reason, frame),
+        }
+    }
+
+    /// Hands an answer to the call that waits for it; whether it was asked for.
+    fn settle(&self, id: &Raw, answer: Result<Outcome, Error>) -> bool {
+        let Some(id) = number(id) else { return false };
+        let mut state = self.state();
+        let Some(waiting) = state.calls.remove(&id) else {
+            return false;
+        };
+        // Our own questions do not count: they show only that it can be started.
+        state.answered += u64::from(waiting.relay.is_some());
+        _ = waiting.reply.send(answer);
+        true
+    }
+
+    fn receive_oversized(&self, head: &[u8], tail: &[u8]) {
+        let upstream = self.0.upstream.clone();
+        tracing::warn!(%upstream, "dropped a line of over {LINE_BYTES_MAX} bytes");
+        if let Some(id) = id_of_oversized(head, tail) {
+            let error = Error::TooLarge { upstream, limit: LINE_BYTES_MAX };
+            self.settle(&Raw::trusted(id.to_string()), Err(error));
+        }
+    }
+
+    fn receive_notice(&self, method: &str, params: Option<&Raw>, frame: &Bytes) {
+        match method {
+            "notifications/progress" => self.relay_progress(params),
+            "notifications/cancelled" => self.cancel_ask(params),
+            "notifications/tools/list_changed" => self.tell(Notice::ListChanged("tools")),
+            "notifications/resources/list_changed" => self.tell(Notice::ListChanged("resources")),
+            "notifications/prompts/list_changed" => self.tell(Notice::ListChanged("prompts")),
+            _ => {
+                let notice = Upcall::Notice(frame.clone());
+                match self.audience() {
+                    Audience::One(relay) => (relay.deliver)(notice),
+                    Audience::Nobody => self.tell(Notice::Unsolicited(notice)),
+                    Audience::Several => {}
+                }
+            }
+        }
+    }
+
+    /// Passes progress on to the client that asked for it, under its own token.
+    fn relay_progress(&self, params: Option<&Raw>) {
+        let Some(params) = params else { return };
+        let text = std::str::from_utf8(params.as_bytes()).unwrap_or_default();
+        let Ok(Some(token)) = progress_token(Some(text)) else {
+            return;
+        };
+        let mut state = self.state();
+        let call = token.parse().ok().and_then(|id: u64| state.calls.get_mut(&id));
+        let Some(call) = call else { return };
+        call.deadline = Instant::now() + call.timeout;
+        if let (Some(relay), Some(own)) = (&call.relay, &call.progress_token) {
+            let span = json::span(params.as_bytes(), token);
+            let params = json::splice(params.as_bytes(), &[(span, own.as_bytes())]);
+            let notice = rpc::notification("notifications/progress", Some(&params));
+            let relay = relay.clone();
+            drop(state);
+            (relay.deliver)(Upcall::Notice(notice));
+        }
+    }
+
+    fn receive_ask(&self, id: Raw, method: String, params: Option<Raw>) {
+        if method == "ping" {
+            return self.respond(&id, &Outcome::Result(Raw::trusted("{}")));
+        }
+        if self.state().asks.len() >= ASKS_MAX {
+            return self.respond(&id, &refusal("too many requests wait for an answer"));
+        }
+        let (answer, answered) = oneshot::channel();
+        let upstream = self.0.upstream.clone();
+        let ask = Upcall::Ask(Ask { upstream, method: method.clone(), params, answer });
+        match self.audience() {
+            Audience::One(relay) => {
+                self.extend_calls_of(relay.client);
+                (relay.deliver)(ask);
+            }
+            Audience::Nobody => self.tell(Notice::Unsolicited(ask)),
+            Audience::Several => drop(ask),
+        }
+        let connection = self.clone();
+        let ask_id = id.clone();
+        let mut state = self.state();
+        let waiter = tokio::spawn(async move {
+            let outcome = match timeout(ASK_TIMEOUT, answered).await {
+                Ok(Ok(outcome)) => outcome,
+                _ => refusal(&format!("no client could answer `{method}`")),
+            };
+            connection.state().asks.remove(&ask_id);
+            connection.respond(&ask_id, &outcome);
+        });
+        state.asks.insert(id, waiter.abort_handle());
+    }
+
+    /// The server no longer wants an answer; dropping the waiter tells the client's side.
+    fn cancel_ask(&self, params: Option<&Raw>) {
+        let Some(Ok([Some(id)])) = params.map(|params| params.members(["requestId"])) else {
+            return;
+        };
+        let id = Raw::trusted(Bytes::copy_from_slice(id.as_bytes()));
+        if let Some(waiter) = self.state().asks.remove(&id) {
+            waiter.abort();
+        }
+    }
+
+    /// While a person is asked, the calls that wait for the answer do not run out of time.
+    fn extend_calls_of(&self, client: u64) {
+        let until = Instant::now() + ASK_TIMEOUT;
+        let mut state = self.state();
+        let of_client =
+            |call: &&mut super::Waiting| call.relay.as_ref().is_some_and(|r| r.client == client);
+        for call in state.calls.values_mut().filter(of_client) {
+            call.deadline = call.deadline.max(until);
+        }
+    }
+
+    fn respond(&self, id: &Raw, outcome: &Outcome) {
+        let frame = match outcome {
+            Outcome::Result(result) => rpc::result(id, result.as_bytes()),
+            Outcome::Error(error) => rpc::relayed_error(id, error.as_bytes()),
+        };
+        _ = self.0.outgoing.try_send(frame);
+    }
+
+    fn tell(&self, notice: Notice) {
+        _ = self.0.notices.try_send(notice);
+    }
+
+    /// Whom a message that names no call is for: the one client that has calls under way.
+    fn audience(&self) -> Audience {
+        let state = self.state();
+        let mut newest: Option<(&u64, &Relay)> = None;
+        for (id, call) in &state.calls {
+            let Some(relay) = &call.relay else { continue };
+            match newest {
+                Some((_, other)) if other.client != relay.client => return Audience::Several,
+                Some((newer, _)) if newer > id => {}
+                _ => newest = Some((id, relay)),
+            }
+        }
+        newest.map_or(Audience::Nobody, |(_, relay)| Audience::One(relay.clone()))
+    }
+}
+
+enum Audience {
+    Nobody,
+    One(Relay),
+    /// Two clients' calls are under way; a guess could show one what is the other's.
+    Several,
+}
+
+fn refusal(reason: &str) -> Outcome {
+    Outcome::Error(rpc::error_object(Code::METHOD_NOT_FOUND, reason, None))
+}
+
+fn number(id: &Raw) -> Option<u64> {
+    std::str::from_utf8(id.as_bytes()).ok()?.parse().ok()
+}

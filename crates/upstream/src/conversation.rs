@@ -1,0 +1,124 @@
+//! What we say to a server ourselves: the handshake, and the reading of its lists.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcp::items::{Inventory, Kind};
+use mcp::json;
+use mcp::rpc::{self, Outcome, Raw};
+use mcp::version::Revision;
+
+use crate::connection::{Call, Connection};
+use crate::limits::{CALL_TIMEOUT, ITEMS_MAX, PAGES_MAX};
+
+/// What a server said of itself.
+#[derive(Clone, Debug)]
+pub struct Introduction {
+    pub revision: Revision,
+    pub capabilities: Raw,
+    pub instructions: Option<String>,
+}
+
+impl Introduction {
+    pub fn declares(&self, capability: &'static str) -> bool {
+        matches!(self.capabilities.members([capability]), Ok([Some(_)]))
+    }
+}
+
+/// `initialize` and `notifications/initialized`.
+pub async fn introduce(connection: &Connection, wait: Duration) -> Result<Introduction, String> {
+    let params = format!(
+        r#"{{"protocolVersion":"{}","capabilities":{{"roots":{{"listChanged":true}},"sampling":{{}},"elicitation":{{}}}},"clientInfo":{{"name":"toolman","version":"{}"}}}}"#,
+        Revision::NEWEST,
+        env!("CARGO_PKG_VERSION")
+    );
+    let result = ask(connection, "initialize", Some(params.into_bytes()), wait).await?;
+    let introduction = read_introduction(&result)?;
+    let initialized = rpc::notification("notifications/initialized", None);
+    connection.notify(initialized).await.map_err(|error| error.to_string())?;
+    Ok(introduction)
+}
+
+fn read_introduction(result: &Raw) -> Result<Introduction, String> {
+    let [version, capabilities, instructions] = result
+        .members(["protocolVersion", "capabilities", "instructions"])
+        .map_err(|fault| format!("its answer to `initialize` can't be read: {fault}"))?;
+    let version = version.and_then(json::string).unwrap_or_default();
+    let revision = Revision::parse(&version)
+        .ok_or_else(|| format!("it speaks protocol revision `{}` only", version.escape_debug()))?;
+    Ok(Introduction {
+        revision,
+        capabilities: capabilities.map_or_else(|| Raw::trusted("{}"), |part| result.part(part)),
+        instructions: instructions.and_then(json::string).map(String::from),
+    })
+}
+
+/// Reads the lists that belong to `capability` anew, all pages of them.
+pub async fn read_lists(
+    connection: &Connection,
+    introduction: &Introduction,
+    capability: &str,
+    inventory: &mut Inventory,
+) -> Result<(), String> {
+    for kind in Kind::ALL.into_iter().filter(|kind| kind.capability() == capability) {
+        if introduction.declares(kind.capability()) {
+            inventory.set(kind, read_list(connection, kind).await?);
+        }
+    }
+    Ok(())
+}
+
+async fn read_list(connection: &Connection, kind: Kind) -> Result<Vec<Raw>, String> {
+    let mut items = Vec::new();
+    let mut cursor: Option<String> = None;
+    for _ in 0..PAGES_MAX {
+        let params = cursor.as_ref().map(|cursor| format!(r#"{{"cursor":{cursor}}}"#));
+        let params = params.map(String::into_bytes);
+        let page = match ask(connection, kind.list_method(), params, CALL_TIMEOUT).await {
+            Ok(page) => page,
+            // Many servers declare resources but know no templates.
+            Err(_) if kind == Kind::Template => return Ok(items),
+            Err(problem) => return Err(problem),
+        };
+        let [list, next] = page
+            .members([kind.list_member(), "nextCursor"])
+            .map_err(|fault| format!("its answer to `{}`: {fault}", kind.list_method()))?;
+        let list = json::elements(list.unwrap_or("[]"))
+            .map_err(|fault| format!("its answer to `{}`: {fault}", kind.list_method()))?;
+        // Copied, so that one item does not keep the whole page in memory.
+        items.extend(list.iter().map(|item| Raw::trusted(Bytes::copy_from_slice(item.as_bytes()))));
+        if items.len() > ITEMS_MAX {
+            tracing::warn!(
+                "`{}` has over {ITEMS_MAX} items; the rest is left out",
+                kind.list_method()
+            );
+            items.truncate(ITEMS_MAX);
+            return Ok(items);
+        }
+        cursor = match next {
+            None | Some("null") => return Ok(items),
+            Some(next) => Some(next.to_owned()),
+        };
+    }
+    tracing::warn!("`{}` has over {PAGES_MAX} pages; the rest is left out", kind.list_method());
+    Ok(items)
+}
+
+async fn ask(
+    connection: &Connection,
+    method: &str,
+    params: Option<Vec<u8>>,
+    timeout: Duration,
+) -> Result<Raw, String> {
+    let call =
+        Call { method, params: &|_| params.clone(), relay: None, progress_token: None, timeout };
+    match connection.call(call).await {
+        Ok(Outcome::Result(result)) => Ok(result),
+        Ok(Outcome::Error(error)) => {
+            let error = String::from_utf8_lossy(error.as_bytes()).into_owned();
+            let error: String = error.chars().take(200).collect();
+            Err(format!("it answered `{method}` with the error {error}"))
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}

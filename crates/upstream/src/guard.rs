@@ -1,0 +1,136 @@
+//! The guard: a tiny mode of our own binary that stands above each server process.
+//!
+//! It is a subreaper, so every descendant of the server ends up as its child when it is orphaned,
+//! also one that left the process group and session. When the server ends, when it is told to
+//! stop, or when the gateway is gone (even by SIGKILL), it kills them all and ends.
+//!
+//! Two stages, because nothing can run between fork and exec without `unsafe`: the guard starts
+//! this binary once more, which opens a session of its own and becomes the server by exec.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, kill_process_group, pidfd_open,
+    set_child_subreaper, set_parent_process_death_signal, setsid, wait,
+};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::limits::TERM_GRACE;
+use crate::processes::kill_children;
+
+/// How the modes are called. Not after the binary, so that who kills that by name spares them.
+const GUARD: &str = "mcp-guard";
+const STAGE: &str = "mcp-stage";
+
+/// A command that runs `program` under a guard; `guard` is our own binary.
+pub fn command(guard: &OsStr, program: &OsStr, args: &[OsString]) -> Command {
+    let mut command = Command::new(guard);
+    command.arg0(GUARD).arg(std::process::id().to_string()).arg(program).args(args);
+    // Ctrl-C at the terminal is for the gateway, which then ends its guards in order.
+    command.process_group(0);
+    command
+}
+
+/// Runs the mode that this process was started in; `None` when it is an ordinary start.
+pub fn run() -> Option<ExitCode> {
+    let mut args = std::env::args_os();
+    match args.next()?.to_str()? {
+        GUARD => Some(guard(args)),
+        STAGE => Some(stage(args)),
+        _ => None,
+    }
+}
+
+/// Becomes the server, in a session and process group of its own.
+fn stage(mut args: impl Iterator<Item = OsString>) -> ExitCode {
+    let Some(program) = args.next() else {
+        return ExitCode::FAILURE;
+    };
+    _ = setsid();
+    // If the guard itself is killed, the server goes at once; the gateway sweeps up the rest.
+    _ = set_parent_process_death_signal(Some(Signal::KILL));
+    let error = Command::new(&program).args(args).exec();
+    say(&format!("toolman: can't run `{}`: {error}", program.display()));
+    ExitCode::from(127)
+}
+
+fn guard(mut args: impl Iterator<Item = OsString>) -> ExitCode {
+    let parent = args.next().and_then(|pid| pid.to_str()?.parse().ok()).and_then(Pid::from_raw);
+    match (parent, args.next()) {
+        (Some(parent), Some(program)) => watch_over(parent, &program, args).unwrap_or_else(|e| {
+            say(&format!("toolman: can't guard `{}`: {e}", program.display()));
+            ExitCode::from(126)
+        }),
+        _ => ExitCode::FAILURE,
+    }
+}
+
+fn watch_over(
+    parent: Pid,
+    program: &OsStr,
+    args: impl Iterator<Item = OsString>,
+) -> io::Result<ExitCode> {
+    set_child_subreaper(Some(getpid()))?;
+    let gateway = pidfd_open(parent, PidfdFlags::empty())?;
+    if getppid() != Some(parent) {
+        return Ok(ExitCode::FAILURE); // It ended before we looked.
+    }
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
+    #[expect(clippy::disallowed_methods, reason = "the guard is what the ban is for")]
+    let server = Command::new("/proc/self/exe").arg0(STAGE).arg(program).args(args).spawn()?;
+    let server = Pid::from_child(&server);
+    std::thread::spawn(move || {
+        let mut fds = [PollFd::new(&gateway, PollFlags::IN)];
+        while poll(&mut fds, None).is_err() {}
+        kill_children(|_| false);
+        std::process::exit(1);
+    });
+    std::thread::spawn(move || {
+        signals.forever().next();
+        terminate(server);
+        std::process::exit(143);
+    });
+    // The first thread reaps, and stays to the end: the server's death signal hangs on it.
+    let code = reap_until(server);
+    kill_children(|_| false);
+    Ok(ExitCode::from(code))
+}
+
+/// Asks the server to end, waits a little, then kills what is left.
+fn terminate(server: Pid) {
+    _ = kill_process_group(server, Signal::TERM);
+    let deadline = Instant::now() + TERM_GRACE;
+    // The other thread reaps the server and then ends this process.
+    while Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    kill_children(|_| false);
+}
+
+/// Reaps whatever ends, until it is the server; its exit code as a shell gives it.
+fn reap_until(server: Pid) -> u8 {
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid == server => {
+                let code = status
+                    .exit_status()
+                    .or_else(|| status.terminating_signal().map(|signal| 128 + signal));
+                return code.and_then(|code| u8::try_from(code).ok()).unwrap_or(255);
+            }
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return 255,
+        }
+    }
+}
+
+/// A line to the server's own stderr, which the gateway keeps.
+fn say(line: &str) {
+    use io::Write as _;
+    _ = writeln!(io::stderr(), "{line}");
+}

@@ -1,0 +1,16 @@
+//! Live connections to MCP servers and their supervision.
+//!
+//! One `Upstream` per configured server: it starts the server, speaks with it, keeps its
+//! inventory, notices its end. What its names mean to clients is not known here.
+
+pub mod connection;
+pub mod error;
+pub mod guard;
+pub mod launch;
+pub mod limits;
+pub mod relay;
+pub mod supervisor;
+
+mod conversation;
+mod processes;
+mod stderr;

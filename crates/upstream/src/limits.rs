@@ -1,0 +1,51 @@
+//! Every bound on waits, queues and sizes of this room.
+
+use std::time::Duration;
+
+/// One line from an upstream; a longer one is dropped and its call fails.
+pub const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// How much of a server's stderr is kept.
+pub const STDERR_BYTES_KEPT: usize = 64 * 1024;
+/// How much of it is shown in an error.
+pub const STDERR_BYTES_SHOWN: usize = 1024;
+/// Pages read of one list.
+pub const PAGES_MAX: usize = 1_000;
+/// Items kept of one list.
+pub const ITEMS_MAX: usize = 10_000;
+/// Messages waiting to be written to an upstream.
+pub const OUTGOING_MAX: usize = 256;
+/// Calls under way at one upstream.
+pub const CALLS_MAX: usize = 4_096;
+/// Requests of one upstream that wait for a client's answer.
+pub const ASKS_MAX: usize = 64;
+/// Notices of one upstream that wait to be looked at.
+pub const NOTICES_MAX: usize = 256;
+
+/// Silence after which a call is given up, unless configured.
+pub const CALL_TIMEOUT: Duration = Duration::from_mins(1);
+/// However much progress is reported, a call ends after this.
+pub const CALL_TOTAL_MAX: Duration = Duration::from_hours(6);
+/// How long a client may take to answer a request of an upstream: a person may be asked.
+pub const ASK_TIMEOUT: Duration = Duration::from_mins(10);
+/// After this a server that has not answered counts as late, unless configured.
+pub const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
+/// After this a late server is given up.
+pub const STARTUP_LATE_MAX: Duration = Duration::from_mins(10);
+
+/// How long a server may take to end by itself once its stdin is closed.
+pub const STDIN_CLOSE_GRACE: Duration = Duration::from_millis(200);
+/// How long it may take after SIGTERM, before SIGKILL.
+pub const TERM_GRACE: Duration = Duration::from_millis(200);
+/// How long the guard may take for all of it.
+pub const GUARD_EXIT_MAX: Duration = Duration::from_millis(700);
+/// How long the last output of an ended server is read.
+pub const DRAIN_MAX: Duration = Duration::from_millis(250);
+
+/// First pause before a restart; doubled each time.
+pub const RESTART_DELAY_MIN: Duration = Duration::from_millis(100);
+/// Longest pause before a restart, unless configured.
+pub const RESTART_DELAY_MAX: Duration = Duration::from_secs(30);
+/// Ends in a row, with nothing of use between, after which a server is parked.
+pub const CRASHES_MAX: u32 = 5;
+/// A server that lived this long has been of use.
+pub const HEALTHY_AFTER: Duration = Duration::from_mins(1);

@@ -1,0 +1,43 @@
+//! The way back: what an upstream sends to the client whose call is under way.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use mcp::names::UpstreamName;
+use mcp::rpc::{Outcome, Raw};
+use tokio::sync::oneshot;
+
+/// Where messages for the client of a call go.
+#[derive(Clone)]
+pub struct Relay {
+    /// Tells clients apart; what it stands for is the caller's matter.
+    pub client: u64,
+    /// Takes a message at once, or drops it.
+    pub deliver: Arc<dyn Fn(Upcall) + Send + Sync>,
+}
+
+impl fmt::Debug for Relay {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "Relay({})", self.client)
+    }
+}
+
+/// Something that an upstream has for a client.
+#[derive(Debug)]
+pub enum Upcall {
+    /// A notification, ready to be sent.
+    Notice(Bytes),
+    /// A request, to be sent under an id of the client's.
+    Ask(Ask),
+}
+
+/// A request of an upstream to a client. Dropped unanswered, it is refused for the client.
+#[derive(Debug)]
+pub struct Ask {
+    pub upstream: UpstreamName,
+    pub method: String,
+    pub params: Option<Raw>,
+    /// Closed when the upstream no longer wants the answer.
+    pub answer: oneshot::Sender<Outcome>,
+}

@@ -1,0 +1,386 @@
+//! One upstream over its whole life: started, introduced, read, watched, ended, restarted.
+//!
+//! The handle is what the gateway holds; a task of its own does the rest and tells by events.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use bytes::Bytes;
+use mcp::items::Inventory;
+use mcp::names::UpstreamName;
+use mcp::rpc::Outcome;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::connection::{Call, Connection, Notice};
+pub use crate::conversation::Introduction;
+use crate::conversation::{introduce, read_lists};
+use crate::error::Error;
+use crate::launch::{Launch, Process, Spawner};
+use crate::limits::{
+    CRASHES_MAX, DRAIN_MAX, HEALTHY_AFTER, NOTICES_MAX, RESTART_DELAY_MIN, STARTUP_LATE_MAX,
+};
+use crate::relay::Upcall;
+use crate::stderr::StderrTail;
+
+/// What the configuration says of one upstream.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub name: UpstreamName,
+    pub launch: Launch,
+    pub restart: Restart,
+    /// After this an upstream that has not answered counts as late.
+    pub startup_timeout: Duration,
+    /// Silence after which a call is given up.
+    pub call_timeout: Duration,
+}
+
+/// What happens when a server ends by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restart {
+    Never,
+    OnFailure { delay_max: Duration },
+}
+
+/// Where an upstream stands.
+#[derive(Clone, Debug)]
+pub enum Phase {
+    Starting,
+    /// It has not answered within its time, but may still join.
+    Late,
+    Ready,
+    /// It ended or could not be used; it will be tried again.
+    Waiting {
+        reason: String,
+    },
+    /// It is not tried again.
+    Down {
+        reason: String,
+    },
+}
+
+/// What is known of an upstream now.
+#[derive(Clone, Debug)]
+pub struct Status {
+    pub phase: Phase,
+    pub introduction: Option<Introduction>,
+    /// From start to a full inventory.
+    pub startup: Option<Duration>,
+    pub restarts: u32,
+}
+
+/// What the gateway is told.
+#[derive(Debug)]
+pub enum Event {
+    /// The inventory or the phase is another.
+    Changed,
+    /// Something for a client while no call tells for which.
+    Unsolicited(Upcall),
+}
+
+/// A handle to one upstream; its clones are the same one.
+#[derive(Clone)]
+pub struct Upstream(Arc<Shared>);
+
+struct Shared {
+    settings: Settings,
+    spawner: Arc<Spawner>,
+    connection: ArcSwapOption<Connection>,
+    inventory: ArcSwap<Inventory>,
+    status: watch::Sender<Status>,
+    stderr: ArcSwap<StderrTail>,
+    events: mpsc::Sender<Event>,
+    stop: CancellationToken,
+    stopped: CancellationToken,
+}
+
+impl Upstream {
+    /// Starts the upstream's task.
+    pub fn start(
+        settings: Settings,
+        spawner: Arc<Spawner>,
+        events: mpsc::Sender<Event>,
+    ) -> Upstream {
+        let status =
+            Status { phase: Phase::Starting, introduction: None, startup: None, restarts: 0 };
+        let upstream = Upstream(Arc::new(Shared {
+            settings,
+            spawner,
+            connection: ArcSwapOption::empty(),
+            inventory: ArcSwap::default(),
+            status: watch::Sender::new(status),
+            stderr: ArcSwap::default(),
+            events,
+            stop: CancellationToken::new(),
+            stopped: CancellationToken::new(),
+        }));
+        tokio::spawn(upstream.clone().supervise());
+        upstream
+    }
+
+    pub fn name(&self) -> &UpstreamName {
+        &self.0.settings.name
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    pub fn inventory(&self) -> Arc<Inventory> {
+        self.0.inventory.load_full()
+    }
+
+    pub fn status(&self) -> Status {
+        self.0.status.borrow().clone()
+    }
+
+    /// What is kept of the server's stderr.
+    pub fn stderr(&self) -> String {
+        self.0.stderr.load().text()
+    }
+
+    /// Waits until the upstream has answered, failed or run out of its time.
+    pub async fn settled(&self) {
+        let mut status = self.0.status.subscribe();
+        let is_settled = |status: &Status| !matches!(status.phase, Phase::Starting);
+        _ = status.wait_for(is_settled).await;
+    }
+
+    /// Makes a request; see [`Connection::call`].
+    pub async fn call(&self, call: Call<'_>) -> Result<Outcome, Error> {
+        let connection = self.0.connection.load_full();
+        match connection {
+            Some(connection) => connection.call(call).await,
+            None => Err(self.down()),
+        }
+    }
+
+    /// Sends a notification, if there is somebody to send it to.
+    pub async fn notify(&self, frame: Bytes) {
+        if let Some(connection) = self.0.connection.load_full() {
+            _ = connection.notify(frame).await;
+        }
+    }
+
+    /// Ends the server and this upstream.
+    pub async fn stop(&self) {
+        self.0.stop.cancel();
+        self.0.stopped.cancelled().await;
+    }
+
+    fn down(&self) -> Error {
+        let reason = match self.status().phase {
+            Phase::Waiting { reason } | Phase::Down { reason } => reason,
+            Phase::Starting | Phase::Late | Phase::Ready => "has not answered yet".into(),
+        };
+        Error::Down { upstream: self.name().clone(), reason }
+    }
+
+    async fn supervise(self) {
+        let _stopped = self.0.stopped.clone().drop_guard();
+        let mut crashes = 0;
+        loop {
+            let Some((reason, was_of_use)) = self.live_once().await else {
+                return;
+            };
+            crashes = if was_of_use { 1 } else { crashes + 1 };
+            let upstream = self.name();
+            let Restart::OnFailure { delay_max } = self.0.settings.restart else {
+                tracing::error!(%upstream, "{reason}");
+                return self.set_phase(Phase::Down { reason });
+            };
+            if crashes >= CRASHES_MAX {
+                let reason = format!("{reason}; parked after {crashes} failures in a row");
+                tracing::error!(%upstream, "{reason}");
+                return self.set_phase(Phase::Down { reason });
+            }
+            let delay = RESTART_DELAY_MIN.saturating_mul(1 << (crashes - 1)).min(delay_max);
+            tracing::warn!(%upstream, "{reason}; restarting in {delay:?}");
+            self.set_phase(Phase::Waiting { reason });
+            tokio::select! {
+                () = sleep(delay) => {}
+                () = self.0.stop.cancelled() => return,
+            }
+            self.0.status.send_modify(|status| status.restarts += 1);
+        }
+    }
+
+    /// From start to end: why it ended and whether it was of use, or `None` if it was told to.
+    async fn live_once(&self) -> Option<(String, bool)> {
+        let began = Instant::now();
+        let started = match self.0.spawner.start(&self.0.settings.launch) {
+            Ok(started) => started,
+            Err(error) => return Some((format!("can't be started: {error}"), false)),
+        };
+        let tail = StderrTail::default();
+        self.0.stderr.store(Arc::new(tail.clone()));
+        let stderr = started
+            .stderr
+            .map(|stderr| tokio::spawn(tail.clone().follow(self.name().clone(), stderr)));
+        let (notices, heard) = mpsc::channel(NOTICES_MAX);
+        let connection =
+            Connection::open(self.name().clone(), started.reader, started.writer, notices);
+        let mut process = started.process;
+        let end = tokio::select! {
+            reason = ended(process.as_mut(), &connection) => Some(reason),
+            problem = self.converse(&connection, heard, began) => Some(problem),
+            () = self.0.stop.cancelled() => None,
+        };
+        _ = timeout(DRAIN_MAX, async {
+            if end.is_some() {
+                connection.drained().await;
+                if let Some(stderr) = stderr {
+                    _ = stderr.await;
+                }
+            }
+        })
+        .await;
+        let reason =
+            end.as_ref().map_or("is being stopped".into(), |end| with_last_words(end, &tail));
+        let was_of_use = connection.answered() > 0
+            || began.elapsed() > HEALTHY_AFTER && self.0.connection.load().is_some();
+        self.take_down(&connection, &reason);
+        if let Some(process) = process {
+            process.end().await;
+        }
+        end.map(|_| (reason, was_of_use))
+    }
+
+    fn take_down(&self, connection: &Connection, reason: &str) {
+        self.0.connection.store(None);
+        self.0.inventory.store(Arc::default());
+        connection.close(reason.to_owned());
+        if !self.0.stop.is_cancelled() {
+            self.tell(Event::Changed);
+        }
+    }
+
+    /// Handshake, lists, and then the lists again whenever they change. Ends with a problem.
+    async fn converse(
+        &self,
+        connection: &Connection,
+        mut heard: mpsc::Receiver<Notice>,
+        began: Instant,
+    ) -> String {
+        let late = async {
+            sleep(self.0.settings.startup_timeout).await;
+            self.set_phase(Phase::Late);
+            std::future::pending::<()>().await;
+        };
+        let mut inventory = Inventory::default();
+        let introduction = tokio::select! {
+            introduction = self.get_acquainted(connection, &mut inventory) => introduction,
+            () = late => unreachable!("it only marks the upstream late"),
+        };
+        let introduction = match introduction {
+            Ok(introduction) => introduction,
+            Err(problem) => return format!("can't be used: {problem}"),
+        };
+        self.publish(connection, &introduction, &inventory, began);
+        let mut dirty: Vec<&'static str> = Vec::new();
+        while let Some(notice) = heard.recv().await {
+            let mut next = Some(notice);
+            while let Some(notice) = next {
+                match notice {
+                    Notice::Unsolicited(upcall) => self.tell(Event::Unsolicited(upcall)),
+                    Notice::ListChanged(capability) => dirty.push(capability),
+                }
+                next = heard.try_recv().ok();
+            }
+            dirty.sort_unstable();
+            dirty.dedup();
+            for capability in dirty.drain(..) {
+                let read = read_lists(connection, &introduction, capability, &mut inventory);
+                if let Err(problem) = read.await {
+                    tracing::warn!(upstream = %self.name(), "kept the old {capability}: {problem}");
+                }
+            }
+            if *self.0.inventory.load_full() != inventory {
+                self.0.inventory.store(Arc::new(inventory.clone()));
+                self.tell(Event::Changed);
+            }
+        }
+        "has closed the connection".into()
+    }
+
+    async fn get_acquainted(
+        &self,
+        connection: &Connection,
+        inventory: &mut Inventory,
+    ) -> Result<Introduction, String> {
+        let introduction = introduce(connection, STARTUP_LATE_MAX).await?;
+        for capability in ["tools", "resources", "prompts"] {
+            let read = read_lists(connection, &introduction, capability, inventory);
+            if let Err(problem) = read.await {
+                tracing::warn!(upstream = %self.name(), "has no {capability}: {problem}");
+            }
+        }
+        Ok(introduction)
+    }
+
+    fn publish(
+        &self,
+        connection: &Connection,
+        introduction: &Introduction,
+        inventory: &Inventory,
+        began: Instant,
+    ) {
+        self.0.inventory.store(Arc::new(inventory.clone()));
+        self.0.connection.store(Some(Arc::new(connection.clone())));
+        self.0.status.send_modify(|status| {
+            status.phase = Phase::Ready;
+            status.introduction = Some(introduction.clone());
+            status.startup = Some(began.elapsed());
+        });
+        self.tell(Event::Changed);
+    }
+
+    fn set_phase(&self, phase: Phase) {
+        self.0.status.send_modify(|status| status.phase = phase);
+        self.tell(Event::Changed);
+    }
+
+    fn tell(&self, event: Event) {
+        let Err(mpsc::error::TrySendError::Full(event)) = self.0.events.try_send(event) else {
+            return;
+        };
+        // `Changed` must not get lost; the gateway drains quickly, so this is rare.
+        if matches!(event, Event::Changed) {
+            let events = self.0.events.clone();
+            tokio::spawn(async move { _ = events.send(event).await });
+        }
+    }
+}
+
+/// Waits for the end of the server: of the process, or of a built-in one's output.
+async fn ended(process: Option<&mut Process>, connection: &Connection) -> String {
+    match process {
+        None => {
+            connection.drained().await;
+            "has ended".into()
+        }
+        Some(process) => {
+            tokio::select! {
+                reason = process.ended() => reason,
+                reason = closed_output(connection) => reason,
+            }
+        }
+    }
+}
+
+/// A server that closed its stdout can't be talked to, whether or not it still runs.
+async fn closed_output(connection: &Connection) -> String {
+    connection.drained().await;
+    // As a rule the process has ended as well, and its exit code says more.
+    sleep(DRAIN_MAX).await;
+    "has closed its output".into()
+}
+
+fn with_last_words(reason: &str, tail: &StderrTail) -> String {
+    match tail.last_words() {
+        words if words.is_empty() => reason.to_owned(),
+        words => format!("{reason}; its last words on stderr:\n{words}"),
+    }
+}

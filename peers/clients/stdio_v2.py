@@ -1,0 +1,65 @@
+"""Drives toolman over stdio with the Python SDK 2.x: `stdio_v2.py TOOLMAN DIRECTORY [MODE]`.
+
+MODE is the SDK's: `legacy` (the default here) begins with `initialize`; `auto` asks for the modern
+era first and falls back. The last line on stdout is `ok`, or the exit code is 1.
+"""
+
+import sys
+
+# The scripts lie in the source tree, where no cache belongs.
+sys.dont_write_bytecode = True
+
+from mcp import Client as SdkClient
+from mcp import MCPError, StdioServerParameters, types
+
+import scenario
+
+
+class Client:
+    def __init__(self, client: SdkClient) -> None:
+        self.client = client
+
+    async def catalog(self) -> str:
+        return (await self.client.list_tools()).tools[0].description
+
+    async def tool_names(self) -> list[str]:
+        return [tool.name for tool in (await self.client.list_tools()).tools]
+
+    async def call(self, name: str, arguments: dict) -> scenario.Answer:
+        try:
+            result = await self.client.call_tool(name, arguments)
+        except MCPError as error:
+            return scenario.Answer(is_error=True, texts=[str(error)], is_rpc_error=True)
+        texts = [block.text for block in result.content if block.type == "text"]
+        return scenario.Answer(is_error=bool(result.is_error), texts=texts)
+
+    async def resource_uris(self) -> list[str]:
+        return [resource.uri for resource in (await self.client.list_resources()).resources]
+
+    async def read(self, uri: str) -> str:
+        return (await self.client.read_resource(uri)).contents[0].text
+
+    async def prompt_names(self) -> list[str]:
+        return [prompt.name for prompt in (await self.client.list_prompts()).prompts]
+
+    async def prompt(self, name: str, arguments: dict) -> str:
+        return (await self.client.get_prompt(name, arguments)).messages[0].content.text
+
+
+async def connect(toolman, directory, changes, progress) -> None:
+    async def on_message(message) -> None:
+        if isinstance(message, Exception):
+            progress.unread.append(message)
+        elif isinstance(message, types.ToolListChangedNotification):
+            await changes.note()
+
+    mode = sys.argv[3] if len(sys.argv) > 3 else "legacy"
+    server = StdioServerParameters(command=toolman, cwd=directory)
+    async with SdkClient(server, mode=mode, message_handler=on_message) as client:
+        version = client.protocol_version
+        scenario.expect(version == "2025-11-25", "the newest legacy revision is spoken", version)
+        await scenario.walk(Client(client), changes, progress, uri_prefix="every_")
+        progress.step = "close"
+
+
+scenario.run(connect)

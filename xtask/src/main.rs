@@ -1,0 +1,61 @@
+//! The chores of this repository: `cargo xtask test` and what it is made of.
+//!
+//! Here only the command line is read; `steps` runs the checks, `peers` installs the real MCP
+//! clients and servers that the tests talk to.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a developer reads this program's output in a terminal"
+)]
+
+mod peers;
+mod program;
+mod steps;
+
+use std::env;
+use std::path::Path;
+use std::process::ExitCode;
+
+const HELP: &str = "\
+The chores of this repository.
+
+Usage: cargo xtask <command>
+
+Commands:
+  test    install the test peers, then run fmt, clippy and all tests
+  peers   install the test peers into target/peers
+  help    show this text";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> =
+        env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match arguments.as_slice() {
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        ["test"] => steps::test(workspace()),
+        ["peers"] => steps::peers(workspace()),
+        ["test" | "peers", extra, ..] => return misused(&format!("unexpected argument `{extra}`")),
+        [unknown, ..] => return misused(&format!("no command is named `{unknown}`")),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn misused(problem: &str) -> ExitCode {
+    eprintln!("error: {problem}; run `cargo xtask --help` to see the commands");
+    ExitCode::from(2)
+}
+
+/// The root of the workspace, wherever the command was given.
+fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the xtask crate lies in the workspace")
+}

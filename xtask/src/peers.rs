@@ -1,0 +1,163 @@
+//! The test peers: real MCP clients and servers, installed into `target/peers`.
+//!
+//! A set of peers is whole when its stamp says so. The stamp is written last and removed first, so
+//! an install that was killed is done again. What npm and pip need is left to `node` and `python`.
+
+mod debian;
+mod node;
+mod python;
+mod site;
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use site::Site;
+
+use crate::program::Failure;
+
+/// Raise it when the way of installing changes, so that installed peers are replaced.
+const RECIPE: &str = "recipe 1";
+
+/// Peers that are installed together: one `node_modules`, or one Python environment.
+struct Set {
+    name: &'static str,
+    runtime: Runtime,
+    /// The files that pin every package of the set.
+    manifests: Vec<PathBuf>,
+    /// Where the set is installed.
+    directory: PathBuf,
+}
+
+#[derive(Clone, Copy)]
+enum Runtime {
+    Node,
+    Python,
+}
+
+/// Installs what is missing or outdated, and returns the names of the sets it installed.
+pub fn install(workspace: &Path) -> Result<Vec<&'static str>, String> {
+    let home = workspace.join("target/peers");
+    let site = Site::open(&home)?;
+    let sets = sets(&workspace.join("peers"), &home);
+    let mut stale = Vec::new();
+    for set in sets.iter().filter(|set| !set.is_whole(&site)) {
+        set.runtime.prepare(&site)?;
+        stale.push(set);
+    }
+    install_side_by_side(&site, &stale)?;
+    Ok(stale.iter().map(|set| set.name).collect())
+}
+
+fn sets(manifests: &Path, home: &Path) -> [Set; 3] {
+    let python = |name, manifest| Set {
+        name,
+        runtime: Runtime::Python,
+        manifests: vec![manifests.join("python").join(manifest)],
+        directory: home.join(name),
+    };
+    let npm = Set {
+        name: "npm",
+        runtime: Runtime::Node,
+        manifests: ["package.json", "package-lock.json"]
+            .map(|file| manifests.join("npm").join(file))
+            .into(),
+        directory: home.join("npm"),
+    };
+    [npm, python("sdk1", "sdk1.txt"), python("sdk2", "sdk2.txt")]
+}
+
+fn install_side_by_side(site: &Site, sets: &[&Set]) -> Result<(), String> {
+    let outcomes: Vec<Result<(), String>> = thread::scope(|scope| {
+        let threads: Vec<_> = sets.iter().map(|set| scope.spawn(|| set.install(site))).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|_| Err("an installer panicked".to_owned())))
+            .collect()
+    });
+    let problems: Vec<String> = outcomes.into_iter().filter_map(Result::err).collect();
+    if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
+}
+
+impl Runtime {
+    /// Makes the runtime usable, or says what to install.
+    fn prepare(self, site: &Site) -> Result<(), String> {
+        match self {
+            Runtime::Node => node::prepare(site),
+            Runtime::Python => python::prepare(site),
+        }
+    }
+}
+
+impl Set {
+    fn install(&self, site: &Site) -> Result<(), String> {
+        self.clear()?;
+        let installed = match self.runtime {
+            Runtime::Node => node::install(site, &self.manifests, &self.directory),
+            Runtime::Python => python::install(site, &self.manifests, &self.directory),
+        };
+        installed
+            .and_then(|()| {
+                let version = self.version(site).map_err(|problem| problem.to_string())?;
+                let stamp = self.stamp(&version).map_err(|problem| problem.to_string())?;
+                fs::write(self.stamp_file(), stamp).map_err(|problem| problem.to_string())
+            })
+            .map_err(|problem| format!("cannot install the peers `{}`: {problem}", self.name))
+    }
+
+    /// Whether the set was installed to its end, from these manifests, for this runtime.
+    fn is_whole(&self, site: &Site) -> bool {
+        // Without a stamp or a runtime there is nothing to compare: installing says what is wrong.
+        let Ok(found) = fs::read_to_string(self.stamp_file()) else {
+            return false;
+        };
+        let Ok(version) = self.version(site) else {
+            return false;
+        };
+        self.stamp(&version).is_ok_and(|stamp| stamp == found)
+    }
+
+    /// The runtime as it is now; for Python, the one that the environment was made from.
+    fn version(&self, site: &Site) -> Result<String, Failure> {
+        match self.runtime {
+            Runtime::Node => node::version(site),
+            Runtime::Python => python::version(site, &self.directory.join("bin/python")),
+        }
+    }
+
+    /// Everything that the installed set depends on, in full.
+    ///
+    /// The directory is part of it: a Python environment does not survive being moved.
+    fn stamp(&self, version: &str) -> io::Result<String> {
+        let mut stamp = format!("{RECIPE}\n{}\n{version}\n", self.directory.display());
+        for manifest in &self.manifests {
+            stamp.push_str(&fs::read_to_string(manifest)?);
+        }
+        Ok(stamp)
+    }
+
+    /// Leaves an empty directory. The stamp goes first: half a set must not look whole.
+    fn clear(&self) -> Result<(), String> {
+        let cleared = absent(fs::remove_file(self.stamp_file()))
+            .and_then(|()| absent(fs::remove_dir_all(&self.directory)))
+            .and_then(|()| fs::create_dir_all(&self.directory));
+        cleared.map_err(|problem| {
+            format!("cannot empty {}: {problem}; delete it by hand", self.directory.display())
+        })
+    }
+
+    fn stamp_file(&self) -> PathBuf {
+        self.directory.join("installed")
+    }
+}
+
+/// Removing what is not there is a success.
+fn absent(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(problem) if problem.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}

@@ -1,0 +1,86 @@
+//! The steps of `cargo xtask test`: each is announced, timed, and can be run alone.
+
+use std::env;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use crate::peers;
+
+/// One run of cargo over the whole workspace.
+struct Step {
+    name: &'static str,
+    arguments: &'static [&'static str],
+}
+
+const CHECKS: [Step; 3] = [
+    Step { name: "fmt", arguments: &["fmt", "--all", "--check"] },
+    Step {
+        name: "clippy",
+        arguments: &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
+    },
+    Step { name: "test", arguments: &["test", "--workspace"] },
+];
+
+/// Installs the peers, then runs every check; stops at the first failure.
+pub fn test(workspace: &Path) -> Result<(), String> {
+    let started = Instant::now();
+    peers(workspace)?;
+    for step in &CHECKS {
+        check(workspace, step)?;
+    }
+    eprintln!("xtask: all steps passed in {}", elapsed(started));
+    Ok(())
+}
+
+/// Installs the peers, or finds them installed.
+pub fn peers(workspace: &Path) -> Result<(), String> {
+    let started = Instant::now();
+    let installed = peers::install(workspace).map_err(|problem| {
+        format!("{problem}\nstep `peers` failed; run it alone with `cargo xtask peers`")
+    })?;
+    if installed.is_empty() {
+        eprintln!("xtask: peers are up to date ({})", elapsed(started));
+    } else {
+        eprintln!("xtask: peers installed: {} ({})", installed.join(", "), elapsed(started));
+    }
+    Ok(())
+}
+
+fn check(workspace: &Path, step: &Step) -> Result<(), String> {
+    let started = Instant::now();
+    let typed = format!("cargo {}", step.arguments.join(" "));
+    eprintln!("xtask: {}: {typed}", step.name);
+    let status = cargo()
+        .args(step.arguments)
+        .current_dir(workspace)
+        .status()
+        .map_err(|problem| format!("cannot run `{typed}`: {problem}; is cargo installed?"))?;
+    if !status.success() {
+        return Err(format!("step `{}` failed; run it alone with `{typed}`", step.name));
+    }
+    eprintln!("xtask: {} passed ({})", step.name, elapsed(started));
+    Ok(())
+}
+
+/// The cargo that runs this program, without what it says about this package.
+///
+/// Build scripts that watch those variables would otherwise run again, here and in the developer's
+/// next plain `cargo test`.
+fn cargo() -> Command {
+    let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut cargo = Command::new(program);
+    for (name, _) in env::vars_os() {
+        let about_package = name.to_str().is_some_and(|name| {
+            name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+        });
+        if about_package {
+            cargo.env_remove(name);
+        }
+    }
+    cargo
+}
+
+fn elapsed(since: Instant) -> String {
+    format!("{:.1} s", since.elapsed().as_secs_f64())
+}
