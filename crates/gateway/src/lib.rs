@@ -98,6 +98,7 @@ impl Gateway {
     /// A new client, not yet introduced.
     pub fn connect(&self, caller: Caller, owner: Owner) -> Arc<Client> {
         let id = self.0.last_client.fetch_add(1, Ordering::Relaxed);
+        tracing::info!(client = id, agent = caller.agent.as_deref(), "connected");
         let mut clients = self.clients();
         let client = Arc::new(Client::new(id, caller, owner, Arc::clone(&clients.initial)));
         clients.connected.insert(id, Arc::clone(&client));

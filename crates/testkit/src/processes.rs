@@ -13,6 +13,13 @@ fn state(pid: u32) -> Option<char> {
     stat.rsplit(')').next()?.trim_start().chars().next()
 }
 
+/// The session and the process group of a process.
+pub fn session_and_group(pid: u32) -> (u32, u32) {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    (fields[3].parse().unwrap(), fields[2].parse().unwrap())
+}
+
 /// All living descendants of a process, zombies included.
 pub fn descendants(pid: u32) -> Vec<u32> {
     let mut found = Vec::new();

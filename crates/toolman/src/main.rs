@@ -14,6 +14,7 @@ mod up;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::{Cli, Command};
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
     if let Some(code) = upstream::guard::run() {
         return code;
     }
+    forgo_core_dumps();
     let cli = Cli::parse();
     start_log();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -53,6 +55,14 @@ async fn run(cli: Cli) -> anyhow::Result<i32> {
             Ok(0)
         }
     }
+}
+
+/// A core would hold the secrets of all servers, and while it is written nobody is cleaned up.
+fn forgo_core_dumps() {
+    let mut limit = getrlimit(Resource::Core);
+    limit.current = Some(0);
+    // Where it can't be set, a crash is slower, nothing else.
+    _ = setrlimit(Resource::Core, limit);
 }
 
 /// Logs go to stderr: stdout belongs to the protocol, or to what was asked for.

@@ -52,14 +52,21 @@ fn banner(host: &Host, url: &str, token: &str) -> String {
     format!(
         "Toolman serves {url}\n\n\
          from {source}\n{}\n\
-         {} tools ({active} active at first), {} resources, {} prompts\n\n\
+         {} ({active} active at first), {}, {}\n\n\
          Token:\n  {token}\n\n\
          Claude Code:\n  claude mcp add --transport http toolman {url} --header \"Authorization: Bearer {token}\"\n\n\
          Cursor and most other clients (mcp.json):\n  {{\"mcpServers\": {{\"toolman\": {{\"type\": \"http\", \"url\": \"{url}\", \"headers\": {{\"Authorization\": \"Bearer {token}\"}}}}}}}}\n\n\
          Stop with Ctrl-C.\n",
         report.table(),
-        catalog.items(Kind::Tool).len(),
-        catalog.items(Kind::Resource).len() + catalog.items(Kind::Template).len(),
-        catalog.items(Kind::Prompt).len(),
+        count(catalog.items(Kind::Tool).len(), "tool"),
+        count(
+            catalog.items(Kind::Resource).len() + catalog.items(Kind::Template).len(),
+            "resource"
+        ),
+        count(catalog.items(Kind::Prompt).len(), "prompt"),
     )
+}
+
+fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use testkit::binary::{Folder, Running};
-use testkit::processes::{command_line, descendants, is_alive, survivors};
+use testkit::processes::{command_line, descendants, is_alive, session_and_group, survivors};
 
 use crate::folder;
 
@@ -79,6 +79,28 @@ async fn kill_9_of_toolman_leaves_nobody() {
         assert_gone(&all);
         toolman.ended().await;
     }
+}
+
+#[tokio::test]
+async fn crash_of_toolman_leaves_nobody() {
+    // As a panic that aborts, or a fault in native code, would end it.
+    for signal in ["-ABRT", "-ILL"] {
+        let folder = stubborn();
+        let (mut toolman, all) = start(&folder).await;
+        kill(signal, toolman.pid);
+        assert_gone(&all);
+        toolman.ended().await;
+    }
+}
+
+#[tokio::test]
+async fn every_server_has_a_session_and_group_of_its_own() {
+    let folder = folder("", &[("a", "one"), ("b", "two")]);
+    let toolman = folder.start().await;
+    let is_server = |pid: &u32| command_line(*pid).contains("examples/fake_upstream");
+    let servers: Vec<_> = descendants(toolman.pid).into_iter().filter(is_server).collect();
+    let own = servers.iter().filter(|pid| session_and_group(**pid) == (**pid, **pid));
+    assert_eq!(own.count(), 2, "{servers:?}");
 }
 
 #[tokio::test]

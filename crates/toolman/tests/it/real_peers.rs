@@ -142,3 +142,22 @@ async fn real_server_asks_and_reports_through_us() {
     client.send(&answer.to_string()).await;
     assert!(client.answer(sampling).await.to_string().contains("hello!"));
 }
+
+#[tokio::test]
+async fn example_of_the_readme_works_when_pasted() {
+    let readme = include_str!("../../../../README.md");
+    let example = readme.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    // What `npx` would fetch is installed already.
+    let installed = |text: String, name: &str| {
+        let package = format!("npx -y @modelcontextprotocol/{name}");
+        assert!(text.contains(&package), "{text}");
+        text.replace(&package, &node_server(name))
+    };
+    let text = installed(installed(example.to_owned(), "server-filesystem"), "server-memory");
+    let folder = Folder::new(TOOLMAN).with_tools_toml(&text);
+    let mut toolman = folder.start().await;
+    let names = toolman.client.tool_names().await;
+    assert!(names.contains(&"files_read_text_file".to_owned()), "{names:?}");
+    assert!(names.contains(&"memory_read_graph".to_owned()), "{names:?}");
+    assert!(!names.contains(&"files_write_file".to_owned()), "{names:?}");
+}
