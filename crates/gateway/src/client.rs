@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use catalog::view::View;
+use mcp::params::exchange_progress_token;
 use mcp::rpc::{self, Outcome, Raw};
 use mcp::version::Revision;
 use tokio::sync::{mpsc, oneshot};
@@ -53,7 +54,16 @@ struct State {
     is_ready: bool,
     calls: HashMap<Raw, CancellationToken>,
     last_ask: u64,
-    asks: HashMap<u64, oneshot::Sender<Outcome>>,
+    asks: HashMap<u64, PendingAsk>,
+}
+
+/// A request of an upstream that the client has not answered yet.
+#[derive(Debug)]
+struct PendingAsk {
+    reply: oneshot::Sender<Outcome>,
+    /// The upstream's own token, if it wants to hear of progress.
+    progress_token: Option<Raw>,
+    notices: mpsc::Sender<Bytes>,
 }
 
 impl Client {
@@ -154,18 +164,22 @@ impl Client {
             return None;
         }
         let (reply, replied) = oneshot::channel();
-        let id = {
-            let mut state = self.state();
-            if state.asks.len() >= ASKS_PER_CLIENT_MAX {
-                return None;
-            }
-            state.last_ask += 1;
-            let id = state.last_ask;
-            state.asks.insert(id, reply);
-            id
+        let mut state = self.state();
+        if state.asks.len() >= ASKS_PER_CLIENT_MAX {
+            return None;
+        }
+        state.last_ask += 1;
+        let id = state.last_ask;
+        // Two upstreams may use the same token, so ours goes to the client: the id.
+        let exchanged =
+            ask.params.as_ref().and_then(|params| exchange_progress_token(params, &id.to_string()));
+        let (params, progress_token) = match exchanged {
+            Some((params, token)) => (Some(params), Some(token)),
+            None => (ask.params.as_ref().map(|params| params.as_bytes().to_vec()), None),
         };
-        let params = ask.params.as_ref().map(Raw::as_bytes);
-        let frame = rpc::request(&id.to_string(), &ask.method, params);
+        state.asks.insert(id, PendingAsk { reply, progress_token, notices: ask.notices });
+        drop(state);
+        let frame = rpc::request(&id.to_string(), &ask.method, params.as_deref());
         tokio::spawn(Arc::clone(self).await_answer(id, ask.answer, replied, frames.clone()));
         Some(frame)
     }
@@ -194,9 +208,25 @@ impl Client {
 
     pub(crate) fn answer(&self, id: &Raw, outcome: Outcome) {
         let id = std::str::from_utf8(id.as_bytes()).ok().and_then(|id| id.parse().ok());
-        let reply = id.and_then(|id: u64| self.state().asks.remove(&id));
-        if let Some(reply) = reply {
-            _ = reply.send(outcome);
+        let ask = id.and_then(|id: u64| self.state().asks.remove(&id));
+        if let Some(ask) = ask {
+            _ = ask.reply.send(outcome);
+        }
+    }
+
+    /// Passes the client's progress on a request to the upstream that made it.
+    pub(crate) fn progress(&self, params: &Raw) {
+        let Ok([Some(id)]) = params.members(["progressToken"]) else { return };
+        let ask = id.parse().ok().and_then(|id: u64| {
+            let state = self.state();
+            let ask = state.asks.get(&id)?;
+            Some((ask.progress_token.clone()?, ask.notices.clone()))
+        });
+        let Some((token, notices)) = ask else { return };
+        let token = String::from_utf8_lossy(token.as_bytes());
+        if let Some((params, _)) = exchange_progress_token(params, &token) {
+            let notice = rpc::notification("notifications/progress", Some(&params));
+            _ = notices.try_send(notice);
         }
     }
 

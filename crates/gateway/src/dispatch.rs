@@ -81,7 +81,7 @@ impl Gateway {
                 self.pass_on(client, request, method, &params, &target, outlet).await
             }
             "logging/setLevel" if self.any_declares("logging") => {
-                self.set_log_level(params).await;
+                self.set_log_level(params);
                 Ok(Outcome::Result(Raw::trusted("{}")))
             }
             method => Err(Error::Method(method.to_owned())),
@@ -89,21 +89,26 @@ impl Gateway {
     }
 
     /// Takes note of a client's notification.
-    pub async fn notice(&self, client: &Arc<Client>, method: &str, params: Option<&Raw>) {
+    pub fn notice(&self, client: &Client, method: &str, params: Option<&Raw>) {
         match method {
             "notifications/initialized" => {
                 client.mark_ready();
                 if client.owner == Owner::Process && client.can_answer("roots/list") {
                     // Servers that have asked before anybody could answer will ask again.
-                    self.tell_all("notifications/roots/list_changed").await;
+                    self.tell_all("notifications/roots/list_changed");
                 }
             }
             "notifications/roots/list_changed" if client.owner == Owner::Process => {
-                self.tell_all(method).await;
+                self.tell_all(method);
             }
             "notifications/cancelled" => {
                 if let Some(Ok([Some(id)])) = params.map(|params| params.members(["requestId"])) {
                     client.cancel(&Raw::trusted(id.to_owned()));
+                }
+            }
+            "notifications/progress" => {
+                if let Some(params) = params {
+                    client.progress(params);
                 }
             }
             _ => {}
@@ -213,14 +218,19 @@ impl Gateway {
         }
     }
 
-    async fn set_log_level(&self, params: Option<&Raw>) {
-        let forwarded = |_: &str| params.map(|params| params.as_bytes().to_vec());
+    /// Tells all upstreams that log. Their answers are not waited for: one may be slow.
+    fn set_log_level(&self, params: Option<&Raw>) {
         for (_, upstream) in self.upstreams() {
             let introduction = upstream.status().introduction;
-            if introduction.is_some_and(|known| known.declares("logging")) {
+            if !introduction.is_some_and(|known| known.declares("logging")) {
+                continue;
+            }
+            let (upstream, params) = (upstream.clone(), params.cloned());
+            tokio::spawn(async move {
+                let params = |_: &str| params.as_ref().map(|params| params.as_bytes().to_vec());
                 let call = Call {
                     method: "logging/setLevel",
-                    params: &forwarded,
+                    params: &params,
                     relay: None,
                     progress_token: None,
                     timeout: upstream.settings().call_timeout,
@@ -228,13 +238,13 @@ impl Gateway {
                 if let Err(error) = upstream.call(call).await {
                     tracing::warn!(%error, "could not set the log level");
                 }
-            }
+            });
         }
     }
 
-    async fn tell_all(&self, method: &str) {
+    fn tell_all(&self, method: &str) {
         for (_, upstream) in self.upstreams() {
-            upstream.notify(rpc::notification(method, None)).await;
+            upstream.notify(rpc::notification(method, None));
         }
     }
 }

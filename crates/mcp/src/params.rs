@@ -89,8 +89,19 @@ impl Params {
     }
 }
 
+/// The parameters of a request or notification with its progress token exchanged, and the token.
+///
+/// The token is looked for in `_meta` (a request) or at the top (a progress notification).
+pub fn exchange_progress_token(params: &Raw, new: &str) -> Option<(Vec<u8>, Raw)> {
+    let [meta, own] = params.members(["_meta", "progressToken"]).ok()?;
+    let token = own.or(progress_token(meta).ok()?)?;
+    let span = json::span(params.as_bytes(), token);
+    let exchanged = json::splice(params.as_bytes(), &[(span, new.as_bytes())]);
+    Some((exchanged, params.part(token)))
+}
+
 /// The progress token in a `_meta` object.
-pub fn progress_token(meta: Option<&str>) -> Result<Option<&str>, Fault> {
+fn progress_token(meta: Option<&str>) -> Result<Option<&str>, Fault> {
     let Some(meta) = meta else { return Ok(None) };
     let [token] = json::members(meta.as_bytes(), ["progressToken"])?;
     Ok(token)
@@ -98,7 +109,7 @@ pub fn progress_token(meta: Option<&str>) -> Result<Option<&str>, Fault> {
 
 #[cfg(test)]
 mod tests {
-    use super::Params;
+    use super::{Params, exchange_progress_token};
     use crate::items::Kind;
     use crate::rpc::Raw;
 
@@ -134,6 +145,23 @@ mod tests {
             Params::parse_reference(Some(&wrong)).unwrap_err().to_string(),
             "member `type` must be `ref/prompt` or `ref/resource`"
         );
+    }
+
+    #[test]
+    fn token_is_exchanged_in_requests_and_notifications() {
+        let exchange = |text: &'static str| {
+            let (params, token) = exchange_progress_token(&Raw::trusted(text), "7")?;
+            Some((String::from_utf8(params).unwrap(), token))
+        };
+        assert_eq!(
+            exchange(r#"{"_meta":{"progressToken":"a"},"x":1}"#),
+            Some((r#"{"_meta":{"progressToken":7},"x":1}"#.into(), Raw::trusted("\"a\"")))
+        );
+        assert_eq!(
+            exchange(r#"{"progressToken":3,"progress":1}"#),
+            Some((r#"{"progressToken":7,"progress":1}"#.into(), Raw::trusted("3")))
+        );
+        assert_eq!(exchange("{}"), None);
     }
 
     #[test]

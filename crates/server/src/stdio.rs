@@ -68,7 +68,7 @@ impl Door {
     async fn receive(&self, line: Line, under_way: &TaskTracker) {
         let rejected = match line {
             Line::Frame(frame) => match rpc::parse(&frame) {
-                Ok(message) => return self.pass(message, under_way).await,
+                Ok(message) => return self.pass(message, under_way),
                 Err(rejection) => rejection,
             },
             Line::TooLong { .. } => Rejection {
@@ -80,7 +80,7 @@ impl Door {
         _ = self.frames.send(reply::to_rejected(&rejected)).await;
     }
 
-    async fn pass(&self, message: Message, under_way: &TaskTracker) {
+    fn pass(&self, message: Message, under_way: &TaskTracker) {
         match message {
             Message::Request { id, method, params } => {
                 let door = self.clone();
@@ -92,7 +92,7 @@ impl Door {
                 }
             }
             Message::Notification { method, params } => {
-                self.gateway.notice(&self.client, &method, params.as_ref()).await;
+                self.gateway.notice(&self.client, &method, params.as_ref());
             }
             Message::Response { id, outcome } => self.gateway.answer(&self.client, &id, outcome),
         }

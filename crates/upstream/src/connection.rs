@@ -133,6 +133,11 @@ impl Connection {
         }
     }
 
+    /// Sends a notification, unless the server has left too many unread.
+    pub fn try_notify(&self, frame: Bytes) {
+        _ = self.0.outgoing.try_send(frame);
+    }
+
     /// Sends a notification; waits while the queue is full.
     pub async fn notify(&self, frame: Bytes) -> Result<(), Error> {
         self.0.outgoing.send(frame).await.map_err(|_| self.end())

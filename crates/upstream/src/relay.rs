@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use mcp::names::UpstreamName;
 use mcp::rpc::{Outcome, Raw};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 /// Where messages for the client of a call go.
 #[derive(Clone)]
@@ -40,4 +40,6 @@ pub struct Ask {
     pub params: Option<Raw>,
     /// Closed when the upstream no longer wants the answer.
     pub answer: oneshot::Sender<Outcome>,
+    /// Takes notifications for the upstream meanwhile: progress on its request.
+    pub notices: mpsc::Sender<Bytes>,
 }

@@ -157,10 +157,10 @@ impl Upstream {
         }
     }
 
-    /// Sends a notification, if there is somebody to send it to.
-    pub async fn notify(&self, frame: Bytes) {
+    /// Sends a notification, if there is somebody who reads; never waits.
+    pub fn notify(&self, frame: Bytes) {
         if let Some(connection) = self.0.connection.load_full() {
-            _ = connection.notify(frame).await;
+            connection.try_notify(frame);
         }
     }
 

@@ -122,7 +122,7 @@ impl Endpoint {
             }
             Message::Notification { method, params } => {
                 let client = self.session(&headers)?;
-                self.gateway.notice(&client, &method, params.as_ref()).await;
+                self.gateway.notice(&client, &method, params.as_ref());
                 Ok(empty(StatusCode::ACCEPTED))
             }
             Message::Response { id, outcome } => {
@@ -134,18 +134,16 @@ impl Endpoint {
     }
 
     async fn initialize(&self, caller: Caller, request: &GatewayRequest) -> Response<Body> {
-        let client = self.sessions.connect(caller);
+        let newcomer = self.sessions.admit(caller);
+        let client = newcomer.client();
         let (frames, _) = mpsc::channel(1);
-        let outcome = self.gateway.handle(&client, request, &client.outlet(frames)).await;
+        let outcome = self.gateway.handle(client, request, &client.outlet(frames)).await;
         let is_open = outcome.is_ok();
         let frame = reply::to_request(&request.id, &request.method, outcome);
         let mut response = frame.map_or_else(|| empty(StatusCode::ACCEPTED), ok);
         if is_open {
-            let id = self.sessions.open(client);
-            let id = hyper::header::HeaderValue::from_str(&id);
+            let id = hyper::header::HeaderValue::from_str(&newcomer.open());
             response.headers_mut().insert(SESSION, id.expect("ids are visible ASCII"));
-        } else {
-            self.gateway.disconnect(&client);
         }
         response
     }

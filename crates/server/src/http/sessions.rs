@@ -25,13 +25,13 @@ impl Sessions {
         Sessions { gateway, open: Mutex::default() }
     }
 
-    /// A client that has no id until its handshake is done.
-    pub fn connect(&self, caller: Caller) -> Arc<Client> {
-        self.gateway.connect(caller, Owner::Session)
+    /// A client that has no session until its handshake is done.
+    pub fn admit(&self, caller: Caller) -> Newcomer<'_> {
+        let client = self.gateway.connect(caller, Owner::Session);
+        Newcomer { sessions: self, client: Some(client) }
     }
 
-    /// Opens the session of a client that has introduced itself.
-    pub fn open(&self, client: Arc<Client>) -> String {
+    fn open(&self, client: Arc<Client>) -> String {
         let id = unguessable();
         let now = Instant::now();
         let mut open = self.lock();
@@ -75,5 +75,31 @@ impl Sessions {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Session>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A client in its handshake; forgotten if it leaves before the end.
+pub struct Newcomer<'a> {
+    sessions: &'a Sessions,
+    client: Option<Arc<Client>>,
+}
+
+impl Newcomer<'_> {
+    pub fn client(&self) -> &Arc<Client> {
+        self.client.as_ref().expect("it is taken only at the end")
+    }
+
+    /// Opens the client's session and gives its id.
+    pub fn open(mut self) -> String {
+        let client = self.client.take().expect("it is taken only here");
+        self.sessions.open(client)
+    }
+}
+
+impl Drop for Newcomer<'_> {
+    fn drop(&mut self) {
+        if let Some(client) = self.client.take() {
+            self.sessions.gateway.disconnect(&client);
+        }
     }
 }

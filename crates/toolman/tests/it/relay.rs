@@ -69,6 +69,26 @@ async fn upstream_questions_reach_the_client_whose_call_is_under_way() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn progress_of_the_client_reaches_the_upstream_under_its_own_token() {
+    let world = world();
+    let mut client = able_client(&world).await;
+    let question = json!({"method": "sampling/createMessage",
+        "params": {"_meta": {"progressToken": "theirs"}}});
+    let id = client.begin("tools/call", json!({"name": "a_ask", "arguments": question})).await;
+    let asked = client.next("sampling/createMessage").await;
+    let token = &asked["params"]["_meta"]["progressToken"];
+    let progress = json!({"jsonrpc": "2.0", "method": "notifications/progress",
+        "params": {"progressToken": token, "progress": 1, "x-vendor": 2}});
+    client.send(&progress.to_string()).await;
+    let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {}});
+    client.send(&answer.to_string()).await;
+    client.answer(id).await;
+    let seen = client.call("a_seen", json!({})).await["structuredContent"]["seen"].clone();
+    let expected = r#"notifications/progress {"progressToken":"theirs","progress":1,"x-vendor":2}"#;
+    assert!(seen.as_array().unwrap().contains(&json!(expected)), "{seen}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn question_that_the_client_can_not_answer_is_refused_for_it() {
     let mut client = world().connect().await;
     let result = client.call("a_ask", json!({"method": "sampling/createMessage"})).await;

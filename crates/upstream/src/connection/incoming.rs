@@ -3,7 +3,6 @@
 use bytes::Bytes;
 use mcp::json;
 use mcp::lines::{Line, Lines, id_of_oversized};
-use mcp::params::progress_token;
 use mcp::rpc::{self, Code, Message, Outcome, Raw};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::oneshot;
@@ -91,6 +90,8 @@ impl Connection {
             "notifications/tools/list_changed" => self.tell(Notice::ListChanged("tools")),
             "notifications/resources/list_changed" => self.tell(Notice::ListChanged("resources")),
             "notifications/prompts/list_changed" => self.tell(Notice::ListChanged("prompts")),
+            // Subscriptions are not offered, so nobody asked for it.
+            "notifications/resources/updated" => {}
             _ => {
                 let notice = Upcall::Notice(frame.clone());
                 match self.audience() {
@@ -105,20 +106,18 @@ impl Connection {
     /// Passes progress on to the client that asked for it, under its own token.
     fn relay_progress(&self, params: Option<&Raw>) {
         let Some(params) = params else { return };
-        let text = std::str::from_utf8(params.as_bytes()).unwrap_or_default();
-        let Ok(Some(token)) = progress_token(Some(text)) else {
-            return;
+        let Ok([Some(token)]) = params.members(["progressToken"]) else { return };
+        let (relay, own) = {
+            let mut state = self.state();
+            let call = token.parse().ok().and_then(|id: u64| state.calls.get_mut(&id));
+            let Some(call) = call else { return };
+            call.deadline = Instant::now() + call.timeout;
+            (call.relay.clone(), call.progress_token.clone())
         };
-        let mut state = self.state();
-        let call = token.parse().ok().and_then(|id: u64| state.calls.get_mut(&id));
-        let Some(call) = call else { return };
-        call.deadline = Instant::now() + call.timeout;
-        if let (Some(relay), Some(own)) = (&call.relay, &call.progress_token) {
+        if let (Some(relay), Some(own)) = (relay, own) {
             let span = json::span(params.as_bytes(), token);
             let params = json::splice(params.as_bytes(), &[(span, own.as_bytes())]);
             let notice = rpc::notification("notifications/progress", Some(&params));
-            let relay = relay.clone();
-            drop(state);
             (relay.deliver)(Upcall::Notice(notice));
         }
     }
@@ -132,7 +131,8 @@ impl Connection {
         }
         let (answer, answered) = oneshot::channel();
         let upstream = self.0.upstream.clone();
-        let ask = Upcall::Ask(Ask { upstream, method: method.clone(), params, answer });
+        let notices = self.0.outgoing.clone();
+        let ask = Upcall::Ask(Ask { upstream, method: method.clone(), params, answer, notices });
         match self.audience() {
             Audience::One(relay) => {
                 self.extend_calls_of(relay.client);
