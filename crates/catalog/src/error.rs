@@ -2,8 +2,9 @@
 
 use mcp::items::Kind;
 use mcp::names::NamespacedName;
+use mcp::text::shorten;
 
-use crate::suggest::did_you_mean;
+use crate::suggest::hint;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -13,7 +14,7 @@ pub enum Error {
     )]
     Inactive { kind: Kind, name: NamespacedName },
 
-    #[error("no {} is named `{}`{}", .kind.noun(), shorten(.asked), did_you_mean(.similar))]
+    #[error("no {} is named `{}`; {}", .kind.noun(), shorten(.asked), hint_or_catalog(.similar))]
     Unknown { kind: Kind, asked: String, similar: Vec<NamespacedName> },
 
     #[error(
@@ -23,17 +24,16 @@ pub enum Error {
     Ambiguous { kind: Kind, asked: String, candidates: Vec<NamespacedName> },
 }
 
+fn hint_or_catalog(similar: &[NamespacedName]) -> String {
+    let hint = hint(similar);
+    hint.unwrap_or_else(|| "see the catalog in the description of `toolman_activate`".to_owned())
+}
+
 fn on_list(kind: Kind) -> &'static str {
     match kind {
         Kind::Tool | Kind::Prompt => "tools_on",
         Kind::Resource | Kind::Template => "resources_on",
     }
-}
-
-/// What a peer sent, fit to be shown: escaped, and cut at 80 characters.
-pub fn shorten(text: &str) -> String {
-    let escaped: String = text.chars().take(80).flat_map(char::escape_debug).collect();
-    if text.chars().count() > 80 { format!("{escaped}…") } else { escaped }
 }
 
 /// Names in backticks with commas between.

@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use mcp::names::NamespacedName;
 
+use crate::error::quoted;
 use crate::snapshot::Item;
 
 const SUGGESTIONS_MAX: usize = 3;
@@ -45,13 +46,11 @@ fn shared_words(asked: &str, name: &str) -> f64 {
     share
 }
 
-/// The end of a sentence that says that nothing has this name.
-pub fn did_you_mean<T: Display>(similar: &[T]) -> String {
+/// The question that offers near names, if there are any.
+pub fn hint<T: Display>(similar: &[T]) -> Option<String> {
     match similar {
-        [] => "; see the catalog in the description of `toolman_activate`".to_owned(),
-        [one] => format!("; did you mean `{one}`?"),
-        [first @ .., last] => {
-            format!("; did you mean {} or `{last}`?", crate::error::quoted(first))
-        }
+        [] => None,
+        [one] => Some(format!("did you mean `{one}`?")),
+        [first @ .., last] => Some(format!("did you mean {} or `{last}`?", quoted(first))),
     }
 }

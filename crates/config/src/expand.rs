@@ -2,7 +2,7 @@
 //!
 //! Problems name variables and never show the text around them, which may be secret.
 
-use catalog::error::shorten;
+use mcp::text::shorten;
 
 use crate::Environment;
 

@@ -3,7 +3,8 @@
 //! What cannot be used is reported and counts as absent, so that reading goes on and finds the
 //! rest. Which keys there are is the format's matter.
 
-use catalog::error::{quoted, shorten};
+use catalog::error::quoted;
+use mcp::text::shorten;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 

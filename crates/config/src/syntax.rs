@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use catalog::error::shorten;
+use mcp::text::shorten;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
 

@@ -3,11 +3,11 @@
 mod names;
 mod server;
 
-use catalog::error::shorten;
 use catalog::patterns::Patterns;
 use catalog::snapshot::Rules;
 use catalog::surface::{Inactive, Surface};
 use mcp::names::UriStyle;
+use mcp::text::shorten;
 use toml::de::{DeTable, DeValue};
 
 use crate::fault::Faults;

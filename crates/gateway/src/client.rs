@@ -1,10 +1,11 @@
 //! One connected client: its handshake, its view, what is under way for it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use catalog::view::View;
+use mcp::items::Kind;
 use mcp::params::exchange_progress_token;
 use mcp::rpc::{self, Outcome, Raw};
 use mcp::version::Revision;
@@ -34,7 +35,10 @@ pub struct Introduction {
 
 /// A way to a client for messages that an upstream has for it.
 #[derive(Clone, Debug)]
-pub struct Outlet(pub(crate) Relay);
+pub struct Outlet {
+    pub(crate) relay: Relay,
+    frames: mpsc::Sender<Bytes>,
+}
 
 #[derive(Debug)]
 pub struct Client {
@@ -52,9 +56,20 @@ struct State {
     outlet: Option<Outlet>,
     /// Set once the client has said that it is ready.
     is_ready: bool,
+    /// Notices that lists have changed, not sent yet.
+    list_changes: BTreeSet<&'static str>,
     calls: HashMap<Raw, CancellationToken>,
     last_ask: u64,
     asks: HashMap<u64, PendingAsk>,
+}
+
+impl State {
+    fn send_list_changes(&mut self) {
+        let (true, Some(outlet)) = (self.is_ready, &self.outlet) else { return };
+        let frames = &outlet.frames;
+        self.list_changes
+            .retain(|method| frames.try_send(rpc::notification(method, None)).is_err());
+    }
 }
 
 /// A request of an upstream that the client has not answered yet.
@@ -77,6 +92,7 @@ impl Client {
                 view,
                 outlet: None,
                 is_ready: false,
+                list_changes: BTreeSet::new(),
                 calls: HashMap::new(),
                 last_ask: 0,
                 asks: HashMap::new(),
@@ -94,22 +110,26 @@ impl Client {
 
     /// A way to this client that ends in `frames`; a frame that finds it full is lost.
     pub fn outlet(self: &Arc<Self>, frames: mpsc::Sender<Bytes>) -> Outlet {
-        let client = Arc::clone(self);
+        let (client, queue) = (Arc::clone(self), frames.clone());
         let deliver = move |upcall| {
+            // The place is taken first: a request that can't be sent must be refused at once.
+            let Ok(place) = queue.try_reserve() else { return };
             let frame = match upcall {
                 Upcall::Notice(frame) => Some(frame),
-                Upcall::Ask(ask) => client.ask(ask, &frames),
+                Upcall::Ask(ask) => client.ask(ask, &queue),
             };
             if let Some(frame) = frame {
-                _ = frames.try_send(frame);
+                place.send(frame);
             }
         };
-        Outlet(Relay { client: self.id, deliver: Arc::new(deliver) })
+        Outlet { relay: Relay { client: self.id, deliver: Arc::new(deliver) }, frames }
     }
 
     /// Takes messages that belong to no request from now on; replaces an earlier outlet.
     pub fn attach(&self, outlet: Outlet) {
-        self.state().outlet = Some(outlet);
+        let mut state = self.state();
+        state.outlet = Some(outlet);
+        state.send_list_changes();
     }
 
     pub fn view(&self) -> Arc<View> {
@@ -122,7 +142,9 @@ impl Client {
     }
 
     pub(crate) fn mark_ready(&self) {
-        self.state().is_ready = true;
+        let mut state = self.state();
+        state.is_ready = true;
+        state.send_list_changes();
     }
 
     /// Sends a message that belongs to no request; lost when nobody listens.
@@ -131,8 +153,18 @@ impl Client {
             let state = self.state();
             state.outlet.clone().filter(|_| state.is_ready)
         };
-        if let Some(Outlet(relay)) = outlet {
-            (relay.deliver)(upcall);
+        if let Some(outlet) = outlet {
+            (outlet.relay.deliver)(upcall);
+        }
+    }
+
+    /// Tells the client that its lists of these kinds are other ones, once a method; later, if it
+    /// does not listen now. One that has not introduced itself has no lists yet.
+    pub(crate) fn announce(&self, kinds: &[Kind]) {
+        if self.introduction().is_some() {
+            let mut state = self.state();
+            state.list_changes.extend(kinds.iter().map(|kind| kind.changed_method()));
+            state.send_list_changes();
         }
     }
 

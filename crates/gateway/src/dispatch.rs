@@ -10,6 +10,7 @@ use mcp::items::Kind;
 use mcp::json;
 use mcp::params::Params;
 use mcp::rpc::{self, Outcome, Raw};
+use mcp::verdict;
 use mcp::version::Revision;
 use upstream::connection::Call;
 
@@ -17,7 +18,7 @@ use crate::Gateway;
 use crate::client::{Client, Introduction, Outlet, Owner};
 use crate::error::Error;
 use crate::limits::INSTRUCTIONS_CHARS_MAX;
-use crate::refresh::{announce, changed_lists};
+use crate::refresh::changed_lists;
 
 /// A request of a client.
 #[derive(Clone, Debug)]
@@ -180,16 +181,10 @@ impl Gateway {
                 Ok((activation, kinds))
             })
             .map_err(Error::Control)?;
-        announce(client, &kinds);
-        let confirmation = json::quote(&activation.confirmation);
-        let reply = format!(r#"{{"success":true,"result":{confirmation},"error":null}}"#);
-        let block = |text: &str| format!(r#"{{"type":"text","text":{}}}"#, json::quote(text));
-        let definitions =
-            activation.definitions.map_or(String::new(), |text| format!(",{}", block(&text)));
-        Ok(Outcome::Result(Raw::trusted(format!(
-            r#"{{"content":[{}{definitions}],"structuredContent":{reply},"isError":false}}"#,
-            block(&reply)
-        ))))
+        client.announce(&kinds);
+        let result = Ok(activation.confirmation.as_str());
+        let result = verdict::tool_result(result, activation.definitions.as_deref());
+        Ok(Outcome::Result(Raw::trusted(result)))
     }
 
     /// Passes a request on to the upstream that its item comes from.
@@ -208,7 +203,7 @@ impl Gateway {
         let call = Call {
             method,
             params: &|token| Some(params.forward(target.upstream_name, token)),
-            relay: Some(outlet.0.clone()),
+            relay: Some(outlet.relay.clone()),
             progress_token: params.progress_token(),
             timeout: upstream.settings().call_timeout,
         };

@@ -2,6 +2,7 @@
 
 use mcp::items::Kind;
 use mcp::json::Fault;
+use mcp::text::shorten;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -23,10 +24,10 @@ pub enum Error {
     #[error("there is no such page; list again without `cursor`")]
     Cursor,
 
-    #[error("method `{0}` is not known here")]
+    #[error("method `{}` is not known here", shorten(.0))]
     Method(String),
 
-    #[error("`{0}` must wait until `initialize` is answered")]
+    #[error("`{}` must wait until `initialize` is answered", shorten(.0))]
     Uninitialized(String),
 
     #[error("`initialize` was answered already on this connection")]

@@ -27,7 +27,7 @@ use upstream::supervisor::{Phase, Settings as UpstreamSettings, Upstream};
 
 use crate::auth::Caller;
 use crate::client::{Client, Owner};
-use crate::limits::{EVENTS_MAX, SETTLE_MAX, SETTLE_QUIET};
+use crate::limits::{EVENTS_MAX, SETTLE_MAX, SETTLE_QUIET, STOP_MAX};
 
 /// What a gateway is made of.
 #[derive(Clone, Debug)]
@@ -160,8 +160,9 @@ impl Gateway {
             let upstream = upstream.clone();
             tokio::spawn(async move { upstream.stop().await })
         });
+        let latest = Instant::now() + STOP_MAX;
         for stop in stops.collect::<Vec<_>>() {
-            _ = timeout_at(Instant::now() + SETTLE_MAX, stop).await;
+            _ = timeout_at(latest, stop).await;
         }
     }
 

@@ -15,3 +15,5 @@ pub const INSTRUCTIONS_CHARS_MAX: usize = 4_000;
 pub const SETTLE_MAX: Duration = Duration::from_secs(10);
 /// It goes on sooner when no further upstream has come for this long.
 pub const SETTLE_QUIET: Duration = Duration::from_millis(1_500);
+/// How long the end of all upstreams is waited for; their guards go on alone.
+pub const STOP_MAX: Duration = Duration::from_secs(3);

@@ -9,7 +9,6 @@ use catalog::snapshot::{Catalog, Offer};
 use catalog::surface::Surface;
 use catalog::view::View;
 use mcp::items::{Inventory, Kind};
-use mcp::rpc;
 use tokio::sync::mpsc;
 use upstream::relay::Upcall;
 use upstream::supervisor::Event;
@@ -38,6 +37,9 @@ pub(crate) async fn run(gateway: Gateway, mut heard: mpsc::Receiver<Event>) {
 impl Gateway {
     /// Assembles a new snapshot and swaps it in.
     fn refresh(&self) {
+        if self.shows_all_inventories() {
+            return self.0.generation.send_modify(|generation| *generation += 1);
+        }
         let inventories = self.inventories();
         let offers: Vec<_> = self
             .upstreams()
@@ -51,7 +53,7 @@ impl Gateway {
         let catalog = Arc::new(Catalog::assemble(&offers, &self.0.rules));
         let changes = self.hand_out(&catalog);
         for (client, kinds) in changes {
-            announce(&client, &kinds);
+            client.announce(&kinds);
         }
         self.0.shown.store(Arc::new(inventories));
         self.0.generation.send_modify(|generation| *generation += 1);
@@ -93,8 +95,10 @@ impl Gateway {
 
     /// Hands what no call tells for whom it is to the one client of this process, if there is.
     fn deliver(&self, upcall: Upcall) {
-        let clients = self.clients();
-        let owner = clients.connected.values().find(|client| client.owner == Owner::Process);
+        let owner = {
+            let clients = self.clients();
+            clients.connected.values().find(|client| client.owner == Owner::Process).cloned()
+        };
         if let Some(client) = owner {
             client.send(upcall);
         }
@@ -119,13 +123,4 @@ impl Renewal {
 /// The kinds whose lists differ between two views.
 pub(crate) fn changed_lists(old: &View, new: &View) -> Vec<Kind> {
     Kind::ALL.into_iter().filter(|kind| old.list(*kind) != new.list(*kind)).collect()
-}
-
-/// Tells a client that its lists of these kinds are other ones, once a method.
-pub(crate) fn announce(client: &Client, kinds: &[Kind]) {
-    let mut methods: Vec<_> = kinds.iter().map(|kind| kind.changed_method()).collect();
-    methods.dedup();
-    for method in methods {
-        client.send(Upcall::Notice(rpc::notification(method, None)));
-    }
 }

@@ -112,7 +112,8 @@ pub fn string(text: &str) -> Option<Cow<'_, str>> {
 
 /// `text` as a JSON string with its quotes.
 pub fn quote(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    // Writing a string to a string has no way to fail.
+    serde_json::to_string(text).unwrap_or_default()
 }
 
 /// Where `part`, a slice of `whole`, lies in it.

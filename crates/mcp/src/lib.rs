@@ -9,5 +9,7 @@ pub mod lines;
 pub mod names;
 pub mod params;
 pub mod rpc;
+pub mod text;
 pub mod uri_template;
+pub mod verdict;
 pub mod version;

@@ -99,6 +99,9 @@ pub fn id_of_oversized(head: &[u8], tail: &[u8]) -> Option<u64> {
         let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
         std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()
     };
+    if memchr::memmem::find(head, b"\"method\"").is_some() {
+        return None; // A request of the peer has an id of its own.
+    }
     let payload = [b"\"result\"".as_slice(), b"\"error\""]
         .iter()
         .filter_map(|key| memchr::memmem::find(head, key))

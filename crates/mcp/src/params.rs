@@ -94,7 +94,7 @@ impl Params {
 /// The token is looked for in `_meta` (a request) or at the top (a progress notification).
 pub fn exchange_progress_token(params: &Raw, new: &str) -> Option<(Vec<u8>, Raw)> {
     let [meta, own] = params.members(["_meta", "progressToken"]).ok()?;
-    let token = own.or(progress_token(meta).ok()?)?;
+    let token = progress_token(meta).ok()?.or(own)?;
     let span = json::span(params.as_bytes(), token);
     let exchanged = json::splice(params.as_bytes(), &[(span, new.as_bytes())]);
     Some((exchanged, params.part(token)))

@@ -24,7 +24,9 @@ use tokio_util::sync::CancellationToken;
 use crate::http::checks::Checks;
 use crate::http::endpoint::Endpoint;
 use crate::http::sessions::Sessions;
-use crate::limits::{CONNECTIONS_MAX, DRAIN_MAX, HEAD_BYTES_MAX, HEAD_TIMEOUT, HEADERS_MAX};
+use crate::limits::{
+    ACCEPT_PAUSE, CONNECTIONS_MAX, DRAIN_MAX, HEAD_BYTES_MAX, HEAD_TIMEOUT, HEADERS_MAX,
+};
 
 /// Serves until `stop` is called, then lets requests under way finish.
 pub async fn serve(
@@ -45,9 +47,14 @@ pub async fn serve(
         let (stream, permit) = accepted;
         let watcher = graceful.watcher();
         let endpoint = Arc::clone(&endpoint);
+        let stop = stop.clone();
         tokio::spawn(async move {
             // A connection that never sends a byte would stay open for ever otherwise.
-            if let Ok(Ok(())) = timeout(HEAD_TIMEOUT, stream.readable()).await {
+            let has_input = tokio::select! {
+                readable = timeout(HEAD_TIMEOUT, stream.readable()) => matches!(readable, Ok(Ok(()))),
+                () = stop.cancelled() => false,
+            };
+            if has_input {
                 let service = service_fn(move |request| {
                     let endpoint = Arc::clone(&endpoint);
                     async move { Ok::<_, Infallible>(endpoint.respond(request).await) }
@@ -78,14 +85,14 @@ async fn accept(
             }
             Err(error) => {
                 tracing::warn!(%error, "can't accept a connection");
-                sleep(std::time::Duration::from_millis(200)).await;
+                sleep(ACCEPT_PAUSE).await;
             }
         }
     }
 }
 
 fn builder() -> Builder<TokioExecutor> {
-    let mut builder = Builder::new(TokioExecutor::new());
+    let mut builder = Builder::new(TokioExecutor::new()).http1_only();
     builder
         .http1()
         .timer(TokioTimer::new())

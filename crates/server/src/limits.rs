@@ -7,7 +7,11 @@ pub const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Messages that wait to be written to one client.
 pub const FRAMES_MAX: usize = 256;
 /// How long answers under way are waited for after a stdio client has closed its end.
-pub const STDIN_DRAIN_MAX: Duration = Duration::from_millis(300);
+pub const STDIN_DRAIN_MAX: Duration = Duration::from_millis(200);
+/// How long the writing of the last answers may take.
+pub const WRITE_DRAIN_MAX: Duration = Duration::from_millis(100);
+/// Requests of one stdio client that are not answered yet; more wait to be read.
+pub const REQUESTS_MAX: usize = 2_048;
 
 /// Connections at the same time.
 pub const CONNECTIONS_MAX: usize = 512;
@@ -25,5 +29,7 @@ pub const HEAD_BYTES_MAX: usize = 32 * 1024;
 pub const HEADERS_MAX: usize = 64;
 /// Silence on a stream after which a comment is sent.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// Pause after a connection could not be accepted.
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 /// How long requests under way are waited for at the end.
 pub const DRAIN_MAX: Duration = Duration::from_secs(30);

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use gateway::error::{Class, Error};
 use mcp::items::Kind;
-use mcp::json;
 use mcp::rpc::{self, Code, Outcome, Raw, Rejection};
+use mcp::verdict;
 
 /// The frame that answers a request; `None` where none is to be sent.
 pub fn to_request(id: &Raw, method: &str, outcome: Result<Outcome, Error>) -> Option<Bytes> {
@@ -13,11 +13,13 @@ pub fn to_request(id: &Raw, method: &str, outcome: Result<Outcome, Error>) -> Op
         Ok(Outcome::Error(error)) => Some(rpc::relayed_error(id, error.as_bytes())),
         Err(Error::Cancelled) => None,
         Err(error) if method == "tools/call" && is_for_the_model(&error) => {
-            Some(rpc::result(id, tool_failure(&error).as_bytes()))
+            let result = verdict::tool_result(Err(&error.to_string()), None);
+            Some(rpc::result(id, result.as_bytes()))
         }
         Err(error) => {
-            let data = envelope(&error);
-            let object = rpc::error_object(code(&error), &error.to_string(), Some(&data));
+            let message = error.to_string();
+            let data = verdict::object(Err(&message));
+            let object = rpc::error_object(code(&error), &message, Some(&data));
             Some(rpc::error(Some(id), object.as_bytes()))
         }
     }
@@ -32,20 +34,6 @@ pub fn to_rejected(rejection: &Rejection) -> Bytes {
 /// Whether the model that made a call can do something about it, and so must read it.
 fn is_for_the_model(error: &Error) -> bool {
     matches!(error.class(), Class::Item(_) | Class::Upstream | Class::Control)
-}
-
-/// The result of a tool call that failed with us, not at the upstream.
-fn tool_failure(error: &Error) -> String {
-    let envelope = envelope(error);
-    format!(
-        r#"{{"content":[{{"type":"text","text":{}}}],"structuredContent":{envelope},"isError":true}}"#,
-        json::quote(&envelope)
-    )
-}
-
-/// Every error of our own carries a success flag, a result and an actionable message.
-fn envelope(error: &Error) -> String {
-    format!(r#"{{"success":false,"result":null,"error":{}}}"#, json::quote(&error.to_string()))
 }
 
 fn code(error: &Error) -> Code {

@@ -12,18 +12,20 @@ use mcp::lines::{Line, Lines};
 use mcp::rpc::{self, Code, Message, Rejection};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
-use crate::limits::{FRAMES_MAX, MESSAGE_BYTES_MAX, STDIN_DRAIN_MAX};
+use crate::limits::{
+    FRAMES_MAX, MESSAGE_BYTES_MAX, REQUESTS_MAX, STDIN_DRAIN_MAX, WRITE_DRAIN_MAX,
+};
 use crate::reply;
 
 /// Serves one client until it closes its end or `stop` is called.
 pub async fn serve(
     gateway: Gateway,
     caller: Caller,
-    mut input: impl AsyncRead + Unpin,
+    input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Send + Unpin + 'static,
     stop: CancellationToken,
 ) {
@@ -34,26 +36,20 @@ pub async fn serve(
     client.attach(outlet.clone());
     let writing = tokio::spawn(write_all(output, queue));
     let door = Door { gateway: gateway.clone(), client: Arc::clone(&client), frames, outlet };
-    let under_way = TaskTracker::new();
-    let mut lines = Lines::new(MESSAGE_BYTES_MAX);
-    loop {
-        let read = tokio::select! {
-            read = input.read_buf(lines.buffer()) => read,
-            () = stop.cancelled() => break,
-        };
-        let at_end = !matches!(read, Ok(1..));
-        while let Some(line) = if at_end { lines.last_line() } else { lines.next_line() } {
-            door.receive(line, &under_way).await;
-        }
-        if at_end || writing.is_finished() {
-            break;
-        }
+    let mut under_way = JoinSet::new();
+    let was_stopped = tokio::select! {
+        () = door.read_all(input, &mut under_way, &writing) => false,
+        () = stop.cancelled() => true,
+    };
+    if !was_stopped {
+        // What was asked before the end is answered, if it does not take long.
+        let all_answered = async { while under_way.join_next().await.is_some() {} };
+        _ = timeout(STDIN_DRAIN_MAX, all_answered).await;
     }
-    under_way.close();
-    _ = timeout(STDIN_DRAIN_MAX, under_way.wait()).await;
+    under_way.shutdown().await;
     gateway.disconnect(&client);
     drop(door);
-    _ = timeout(STDIN_DRAIN_MAX, writing).await;
+    _ = timeout(WRITE_DRAIN_MAX, writing).await;
 }
 
 #[derive(Clone)]
@@ -65,7 +61,31 @@ struct Door {
 }
 
 impl Door {
-    async fn receive(&self, line: Line, under_way: &TaskTracker) {
+    /// Reads until the client closes its end, or no longer takes answers.
+    async fn read_all(
+        &self,
+        mut input: impl AsyncRead + Unpin,
+        under_way: &mut JoinSet<()>,
+        writing: &JoinHandle<()>,
+    ) {
+        let mut lines = Lines::new(MESSAGE_BYTES_MAX);
+        loop {
+            let read = input.read_buf(lines.buffer()).await;
+            let at_end = !matches!(read, Ok(1..));
+            while let Some(line) = if at_end { lines.last_line() } else { lines.next_line() } {
+                while under_way.try_join_next().is_some() {}
+                if under_way.len() >= REQUESTS_MAX {
+                    under_way.join_next().await;
+                }
+                self.receive(line, under_way).await;
+            }
+            if at_end || writing.is_finished() {
+                return;
+            }
+        }
+    }
+
+    async fn receive(&self, line: Line, under_way: &mut JoinSet<()>) {
         let rejected = match line {
             Line::Frame(frame) => match rpc::parse(&frame) {
                 Ok(message) => return self.pass(message, under_way),
@@ -80,7 +100,7 @@ impl Door {
         _ = self.frames.send(reply::to_rejected(&rejected)).await;
     }
 
-    fn pass(&self, message: Message, under_way: &TaskTracker) {
+    fn pass(&self, message: Message, under_way: &mut JoinSet<()>) {
         match message {
             Message::Request { id, method, params } => {
                 let door = self.clone();

@@ -5,7 +5,9 @@ use std::process::{ExitStatus, Output, Stdio};
 
 use serde_json::json;
 use tempfile::TempDir;
+use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, Command};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::client::{LineClient, PATIENCE};
@@ -21,9 +23,16 @@ pub struct Running {
     pub client: LineClient,
     pub child: Child,
     pub pid: u32,
+    /// Reads what it logs, so that it never has to wait for a reader.
+    logging: JoinHandle<String>,
 }
 
 impl Running {
+    /// All that it has logged; it must have ended.
+    pub async fn log(self) -> String {
+        self.logging.await.unwrap()
+    }
+
     /// How the process ended; it must do so soon.
     pub async fn ended(&mut self) -> ExitStatus {
         timeout(PATIENCE, self.child.wait()).await.expect("it ends").unwrap()
@@ -80,7 +89,13 @@ impl Folder {
             .unwrap();
         let client = LineClient::new(child.stdout.take().unwrap(), child.stdin.take().unwrap());
         let pid = child.id().unwrap();
-        Running { client, child, pid }
+        let mut stderr = child.stderr.take().unwrap();
+        let logging = tokio::spawn(async move {
+            let mut log = String::new();
+            _ = stderr.read_to_string(&mut log).await;
+            log
+        });
+        Running { client, child, pid, logging }
     }
 
     /// Starts the binary as an MCP server.

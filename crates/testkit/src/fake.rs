@@ -5,6 +5,7 @@
 mod deeds;
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -33,6 +34,8 @@ pub struct Script {
     pub delay: Duration,
     pub revision: Option<String>,
     pub instructions: Option<String>,
+    /// A file to be made when the list of prompts, the last one, has been given.
+    pub mark: Option<PathBuf>,
 }
 
 impl Script {
@@ -143,9 +146,7 @@ impl Server {
                 tokio::spawn(async move { server.answer(id, &method, params).await });
             }
             Message::Notification { method, params } => {
-                let params = params.map(|p| String::from_utf8_lossy(p.as_bytes()).into_owned());
-                let params = params.unwrap_or_default();
-                self.seen.lock().unwrap().push(format!("{method} {params}"));
+                self.note(&method, params.as_ref());
             }
             Message::Response { outcome, .. } => {
                 if let Some(ask) = self.asks.lock().unwrap().pop_front() {
@@ -153,6 +154,12 @@ impl Server {
                 }
             }
         }
+    }
+
+    fn note(&self, method: &str, params: Option<&Raw>) {
+        let params = params.map(|p| String::from_utf8_lossy(p.as_bytes()).into_owned());
+        let params = params.unwrap_or_default();
+        self.seen.lock().unwrap().push(format!("{method} {params}"));
     }
 
     async fn answer(&self, id: Raw, method: &str, params: Option<Raw>) {
@@ -174,12 +181,21 @@ impl Server {
                     "messages": [], "description": format!("{:?}", params),
                 }),
             ),
+            "logging/setLevel" => {
+                self.note(method, params.as_ref());
+                self.result(&id, &json!({}));
+            }
             "completion/complete" => {
                 let asked = String::from_utf8_lossy(params.unwrap().as_bytes()).into_owned();
                 self.result(&id, &json!({"completion": {"values": [asked]}}));
             }
             _ => match kind {
-                Some(kind) => self.result(&id, &page(&script, kind, params.as_ref())),
+                Some(kind) => {
+                    self.result(&id, &page(&script, kind, params.as_ref()));
+                    if let (Kind::Prompt, Some(mark)) = (kind, &script.mark) {
+                        std::fs::write(mark, "").unwrap();
+                    }
+                }
                 None => self.error(&id, Code::METHOD_NOT_FOUND, "method not found"),
             },
         }
@@ -214,7 +230,7 @@ fn introduction(script: &Script) -> Value {
     let mut introduction = json!({
         "protocolVersion": revision,
         "capabilities": {
-            "tools": {"listChanged": true}, "resources": {}, "prompts": {}, "completions": {},
+            "tools": {"listChanged": true}, "resources": {}, "prompts": {}, "completions": {}, "logging": {},
         },
         "serverInfo": {"name": "fake", "version": "0"},
     });

@@ -52,6 +52,11 @@ pub async fn send(
         request += &format!("{name}: {value}\r\n");
     }
     request += &format!("Content-Length: {}\r\n\r\n{body}", body.len());
+    send_raw(address, &request).await
+}
+
+/// Sends text as it is and reads until the server closes.
+pub async fn send_raw(address: &str, request: &str) -> HttpAnswer {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = Vec::new();

@@ -1,6 +1,7 @@
 //! Looking at the processes of this machine.
 
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Whether a process is there and is no zombie.
@@ -53,6 +54,22 @@ pub fn open_files(pid: u32) -> usize {
 pub fn command_line(pid: u32) -> String {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&bytes).replace('\0', " ")
+}
+
+/// Sends a signal, as `kill` names it.
+pub fn kill(signal: &str, pid: u32) {
+    let status = std::process::Command::new("kill").args([signal, &pid.to_string()]).status();
+    assert!(status.unwrap().success());
+}
+
+/// The processes that work in a folder.
+pub fn working_in(folder: &Path) -> Vec<u32> {
+    let works_there = |pid: &u32| {
+        fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.as_path() == folder)
+    };
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(works_there).filter(|pid| is_alive(*pid)).collect()
 }
 
 /// Those of `pids` that still live when `within` has passed; returns as soon as none does.

@@ -1,6 +1,7 @@
 //! The fake upstream of the tests as a process: `fake_upstream [option]… [tool]…`.
 //!
-//! Options: `--crash`, `--hang`, `--delay MS`, `--page N`, `--ignore-eof`, `--cling` (a
+//! Options: `--crash`, `--hang`, `--delay MS`, `--page N`, `--mark FILE`, `--noise LINES`
+//! (on stderr), `--ignore-eof`, `--cling` (a
 //! grandchild keeps the pipes), `--resource URI`, `--template URI`, `--prompt NAME`.
 
 #![expect(clippy::print_stderr, reason = "a fake may talk")]
@@ -24,6 +25,8 @@ async fn main() {
             "--hang" => script.hangs = true,
             "--delay" => script.delay = Duration::from_millis(value().parse().expect("a number")),
             "--page" => script.page = Some(value().parse().expect("a number")),
+            "--mark" => script.mark = Some(value().into()),
+            "--noise" => eprint!("{}", "noise\n".repeat(value().parse().expect("a number"))),
             "--ignore-eof" => ignores_eof = true,
             "--cling" => cling(),
             "--resource" => script.resources.push(fake::resource(&value())),

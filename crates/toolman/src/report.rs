@@ -7,10 +7,9 @@ use catalog::tokens;
 use comfy_table::Table;
 use gateway::Gateway;
 use mcp::items::Kind;
+use mcp::text::tame;
 use serde_json::{Value, json};
 use upstream::supervisor::{Phase, Upstream};
-
-use crate::terminal::tame;
 
 /// The state of all upstreams at one moment.
 pub struct Report {
@@ -141,7 +140,8 @@ impl Row {
     fn of(upstream: &Upstream, catalog: &Catalog) -> Row {
         let status = upstream.status();
         let (state, problem) = match status.phase {
-            Phase::Ready => ("ready", None),
+            Phase::Ready if status.problems.is_empty() => ("ready", None),
+            Phase::Ready => ("flawed", Some(format!("is flawed: {}", status.problems.join("; ")))),
             Phase::Starting => ("starting", Some("has not answered yet".to_owned())),
             Phase::Late => ("late", Some(late(upstream))),
             Phase::Waiting { reason } => ("waiting", Some(reason)),

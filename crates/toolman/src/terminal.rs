@@ -25,11 +25,6 @@ pub fn has_colour() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
 }
 
-/// Text of a stranger, safe to show: without control characters.
-pub fn tame(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
-}
-
 /// Waits until the gateway is ready; a terminal is shown for whom.
 pub async fn wait_until_ready(gateway: &Gateway) {
     let ready = gateway.ready();

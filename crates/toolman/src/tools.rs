@@ -12,14 +12,19 @@ use gateway::dispatch::Request;
 use mcp::items::Kind;
 use mcp::json;
 use mcp::rpc::{Outcome, Raw};
+use mcp::text::tame;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::cli::{Cli, Misuse, Tools};
 use crate::host::{Host, stop_on_signals};
-use crate::terminal::{self, tame};
+use crate::terminal;
 
 pub async fn run(cli: &Cli, tools: &Tools) -> anyhow::Result<i32> {
+    let arguments = match tools {
+        Tools::Call { arguments, .. } => read_arguments(arguments)?,
+        Tools::List { .. } | Tools::Inspect { .. } => String::new(),
+    };
     let stop = stop_on_signals()?;
     let host = Host::start(cli)?;
     let work = async {
@@ -27,8 +32,8 @@ pub async fn run(cli: &Cli, tools: &Tools) -> anyhow::Result<i32> {
         match tools {
             Tools::List { json } => Ok(list(&host.gateway, *json)),
             Tools::Inspect { name } => inspect(&host.gateway, name),
-            Tools::Call { name, arguments, json } => {
-                call(cli, &host.gateway, name, arguments, *json).await
+            Tools::Call { name, json, .. } => {
+                call(cli, &host.gateway, name, &arguments, *json).await
             }
         }
     };
@@ -62,9 +67,13 @@ fn list(gateway: &Gateway, as_json: bool) -> i32 {
 fn inspect(gateway: &Gateway, name: &str) -> anyhow::Result<i32> {
     let view = gateway.connect(gateway::auth::local(None), Owner::Session).view();
     let found = view.find(Kind::Tool, name)?;
-    let definition: Value = serde_json::from_slice(&found.definition)?;
+    // Laid out for reading; as it is where a number does not fit.
+    let definition = match serde_json::from_slice::<Value>(&found.definition) {
+        Ok(definition) => format!("{definition:#}"),
+        Err(_) => as_sent(&Raw::trusted(found.definition.clone())),
+    };
     terminal::print(&format!(
-        "{definition:#}\n\nfrom server `{}`, where it is `{}`; {} at first; about {} tokens\n",
+        "{definition}\n\nfrom server `{}`, where it is `{}`; {} at first; about {} tokens\n",
         found.origin.upstream,
         found.origin.name,
         if found.starts_on { "active" } else { "inactive" },
@@ -80,7 +89,6 @@ async fn call(
     arguments: &str,
     as_json: bool,
 ) -> anyhow::Result<i32> {
-    let arguments = read_arguments(arguments)?;
     let caller = Session::open(cli, gateway).await?;
     let quoted = json::quote(name);
     let on = format!(
@@ -91,9 +99,9 @@ async fn call(
     let call = format!(r#"{{"name":{quoted},"arguments":{arguments}}}"#);
     let outcome = caller.request("tools/call", call).await?;
     let (text, failed) = match &outcome {
-        Outcome::Error(error) => (pretty(error)?, true),
-        Outcome::Result(result) if as_json => (pretty(result)?, is_error(result)),
-        Outcome::Result(result) => (readable(result)?, is_error(result)),
+        Outcome::Error(error) => (as_sent(error), true),
+        Outcome::Result(result) if as_json => (as_sent(result), is_error(result)),
+        Outcome::Result(result) => (readable(result), is_error(result)),
     };
     terminal::print(&format!("{text}\n"));
     Ok(i32::from(failed))
@@ -140,22 +148,27 @@ impl Session {
     }
 }
 
-fn pretty(raw: &Raw) -> anyhow::Result<String> {
-    let value: Value = serde_json::from_slice(raw.as_bytes())?;
-    Ok(format!("{value:#}"))
+/// A value as it was sent, safe for a terminal.
+fn as_sent(raw: &Raw) -> String {
+    tame(&String::from_utf8_lossy(raw.as_bytes()))
 }
 
 fn is_error(result: &Raw) -> bool {
     matches!(result.members(["isError"]), Ok([Some("true")]))
 }
 
-/// The text blocks of a result; anything else as JSON.
-fn readable(result: &Raw) -> anyhow::Result<String> {
-    let value: Value = serde_json::from_slice(result.as_bytes())?;
-    let blocks = value["content"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let text = |block: &Value| match block["text"].as_str() {
-        Some(text) => text.lines().map(tame).collect::<Vec<_>>().join("\n"),
-        None => format!("{block:#}"),
+/// The text blocks of a result; anything else as it was sent.
+fn readable(result: &Raw) -> String {
+    let content = result.members(["content"]).ok().and_then(|[content]| content);
+    let Some(blocks) = content.and_then(|content| json::elements(content).ok()) else {
+        return as_sent(result);
     };
-    Ok(blocks.iter().map(text).collect::<Vec<_>>().join("\n"))
+    let text = |block: &&str| match json::members(block.as_bytes(), ["text"]) {
+        Ok([Some(text)]) => {
+            let text = json::string(text).unwrap_or_default();
+            text.lines().map(tame).collect::<Vec<_>>().join("\n")
+        }
+        _ => tame(block),
+    };
+    blocks.iter().map(text).collect::<Vec<_>>().join("\n")
 }

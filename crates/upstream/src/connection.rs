@@ -5,7 +5,7 @@
 
 mod incoming;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use bytes::Bytes;
 use mcp::names::UpstreamName;
 use mcp::rpc::{self, Outcome, Raw};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -35,25 +35,20 @@ pub struct Call<'a> {
     pub timeout: Duration,
 }
 
-/// What the owner of a connection hears of.
-#[derive(Debug)]
-pub enum Notice {
-    /// A list changed; the capability that it belongs to.
-    ListChanged(&'static str),
-    /// Something for a client while no call tells for which.
-    Unsolicited(Upcall),
-}
+/// Takes what is for a client while no call tells for which.
+pub type Unsolicited = Box<dyn Fn(Upcall) + Send + Sync>;
 
 /// A handle to the conversation; its clones are the same one.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Connection(Arc<Shared>);
 
-#[derive(Debug)]
 struct Shared {
     upstream: UpstreamName,
     outgoing: mpsc::Sender<Bytes>,
-    notices: mpsc::Sender<Notice>,
+    unsolicited: Unsolicited,
     state: Mutex<State>,
+    /// Told when a list has changed.
+    changed: Notify,
     /// Cancelled when the conversation is over.
     closed: CancellationToken,
     /// The reading task, so that the last output can be waited for.
@@ -68,6 +63,8 @@ struct State {
     abandoned: HashSet<u64>,
     /// Answers that the server waits for, by its id.
     asks: HashMap<Raw, AbortHandle>,
+    /// Capabilities whose lists have changed since they were last asked for.
+    changed: BTreeSet<&'static str>,
     /// Why the conversation is over.
     end: Option<Error>,
     answered: u64,
@@ -88,14 +85,15 @@ impl Connection {
         upstream: UpstreamName,
         reader: impl AsyncRead + Send + Unpin + 'static,
         writer: impl AsyncWrite + Send + Unpin + 'static,
-        notices: mpsc::Sender<Notice>,
+        unsolicited: Unsolicited,
     ) -> Connection {
         let (outgoing, queue) = mpsc::channel(OUTGOING_MAX);
         let connection = Connection(Arc::new(Shared {
             upstream,
             outgoing,
-            notices,
+            unsolicited,
             state: Mutex::default(),
+            changed: Notify::new(),
             closed: CancellationToken::new(),
             reading: TaskTracker::new(),
         }));
@@ -111,7 +109,14 @@ impl Connection {
         let mut ticket = self.admit(call.relay, call.progress_token, timeout)?;
         let id = ticket.id.to_string();
         let frame = rpc::request(&id, call.method, (call.params)(&id).as_deref());
-        let silent = || Error::Timeout { upstream: self.0.upstream.clone(), waited: timeout };
+        let upstream = || self.0.upstream.clone();
+        let silent = || {
+            if started.elapsed() >= CALL_TOTAL_MAX {
+                Error::Unfinished { upstream: upstream(), waited: CALL_TOTAL_MAX }
+            } else {
+                Error::Timeout { upstream: upstream(), waited: timeout }
+            }
+        };
         match timeout_at(started + timeout, self.0.outgoing.send(frame)).await {
             Ok(Ok(())) => ticket.sent = call.method != "initialize",
             Ok(Err(_)) => return Err(self.end()),
@@ -156,6 +161,17 @@ impl Connection {
         }
         drop(state);
         self.0.closed.cancel();
+    }
+
+    /// Waits until lists have changed; the capabilities that they belong to.
+    pub async fn changed_lists(&self) -> BTreeSet<&'static str> {
+        loop {
+            let changed = std::mem::take(&mut self.state().changed);
+            if !changed.is_empty() {
+                return changed;
+            }
+            self.0.changed.notified().await;
+        }
     }
 
     /// Waits until everything that the server has written is read.
@@ -248,7 +264,7 @@ async fn write_all(
             () = closed.cancelled() => 0,
         };
         if count == 0 {
-            return;
+            break;
         }
         for frame in frames.drain(..) {
             buffer.extend_from_slice(&mcp::lines::one_line(frame));
@@ -260,12 +276,13 @@ async fn write_all(
         };
         let result = tokio::select! {
             result = written => result,
-            () = closed.cancelled() => return,
+            () = closed.cancelled() => break,
         };
         if result.is_err() {
-            return; // The reading side learns of the end.
+            break; // The reading side learns of the end.
         }
         buffer.clear();
         buffer.shrink_to(64 * 1024);
     }
+    _ = writer.shutdown().await;
 }

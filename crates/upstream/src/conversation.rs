@@ -6,10 +6,12 @@ use bytes::Bytes;
 use mcp::items::{Inventory, Kind};
 use mcp::json;
 use mcp::rpc::{self, Outcome, Raw};
+use mcp::text::shorten;
 use mcp::version::Revision;
 
 use crate::connection::{Call, Connection};
-use crate::limits::{CALL_TIMEOUT, ITEMS_MAX, PAGES_MAX};
+use crate::error::Error;
+use crate::limits::{CALL_TIMEOUT, ITEMS_MAX, LIST_BYTES_MAX, PAGES_MAX};
 
 /// What a server said of itself.
 #[derive(Clone, Debug)]
@@ -32,7 +34,8 @@ pub async fn introduce(connection: &Connection, wait: Duration) -> Result<Introd
         Revision::NEWEST,
         env!("CARGO_PKG_VERSION")
     );
-    let result = ask(connection, "initialize", Some(params.into_bytes()), wait).await?;
+    let result = ask(connection, "initialize", Some(params.into_bytes()), wait).await;
+    let result = result.map_err(|problem| problem.to_string())?;
     let introduction = read_introduction(&result)?;
     let initialized = rpc::notification("notifications/initialized", None);
     connection.notify(initialized).await.map_err(|error| error.to_string())?;
@@ -69,39 +72,49 @@ pub async fn read_lists(
 }
 
 async fn read_list(connection: &Connection, kind: Kind) -> Result<Vec<Raw>, String> {
+    let method = kind.list_method();
     let mut items = Vec::new();
+    let mut bytes = 0;
     let mut cursor: Option<String> = None;
     for _ in 0..PAGES_MAX {
-        let params = cursor.as_ref().map(|cursor| format!(r#"{{"cursor":{cursor}}}"#));
-        let params = params.map(String::into_bytes);
-        let page = match ask(connection, kind.list_method(), params, CALL_TIMEOUT).await {
+        let params = cursor.as_ref().map(|cursor| format!(r#"{{"cursor":{cursor}}}"#).into_bytes());
+        let page = match ask(connection, method, params, CALL_TIMEOUT).await {
             Ok(page) => page,
             // Many servers declare resources but know no templates.
-            Err(_) if kind == Kind::Template => return Ok(items),
-            Err(problem) => return Err(problem),
+            Err(Problem::MethodNotFound) if kind == Kind::Template => return Ok(items),
+            Err(problem) => return Err(problem.to_string()),
         };
-        let [list, next] = page
-            .members([kind.list_member(), "nextCursor"])
-            .map_err(|fault| format!("its answer to `{}`: {fault}", kind.list_method()))?;
-        let list = json::elements(list.unwrap_or("[]"))
-            .map_err(|fault| format!("its answer to `{}`: {fault}", kind.list_method()))?;
-        // Copied, so that one item does not keep the whole page in memory.
-        items.extend(list.iter().map(|item| Raw::trusted(Bytes::copy_from_slice(item.as_bytes()))));
-        if items.len() > ITEMS_MAX {
-            tracing::warn!(
-                "`{}` has over {ITEMS_MAX} items; the rest is left out",
-                kind.list_method()
-            );
-            items.truncate(ITEMS_MAX);
-            return Ok(items);
+        let unreadable = |fault: json::Fault| format!("its answer to `{method}`: {fault}");
+        let [list, next] = page.members([kind.list_member(), "nextCursor"]).map_err(unreadable)?;
+        for item in json::elements(list.unwrap_or("[]")).map_err(unreadable)? {
+            bytes += item.len();
+            if items.len() >= ITEMS_MAX || bytes > LIST_BYTES_MAX {
+                tracing::warn!("`{method}` is too long; what follows is left out");
+                return Ok(items);
+            }
+            // Copied, so that one item does not keep the whole page in memory.
+            items.push(Raw::trusted(Bytes::copy_from_slice(item.as_bytes())));
         }
         cursor = match next {
             None | Some("null") => return Ok(items),
             Some(next) => Some(next.to_owned()),
         };
     }
-    tracing::warn!("`{}` has over {PAGES_MAX} pages; the rest is left out", kind.list_method());
+    tracing::warn!("`{method}` has over {PAGES_MAX} pages; the rest is left out");
     Ok(items)
+}
+
+/// Why a question of ours has no answer.
+#[derive(Debug, thiserror::Error)]
+enum Problem {
+    #[error("it does not know the method")]
+    MethodNotFound,
+    #[error("it answered `{method}` with the error {error}")]
+    Refused { method: String, error: String },
+    #[error("it did not answer `{method}` within {waited:?}")]
+    Silent { method: String, waited: Duration },
+    #[error("{0}")]
+    Lost(String),
 }
 
 async fn ask(
@@ -109,16 +122,21 @@ async fn ask(
     method: &str,
     params: Option<Vec<u8>>,
     timeout: Duration,
-) -> Result<Raw, String> {
-    let call =
-        Call { method, params: &|_| params.clone(), relay: None, progress_token: None, timeout };
+) -> Result<Raw, Problem> {
+    let params = |_: &str| params.clone();
+    let call = Call { method, params: &params, relay: None, progress_token: None, timeout };
+    let method = method.to_owned();
     match connection.call(call).await {
         Ok(Outcome::Result(result)) => Ok(result),
-        Ok(Outcome::Error(error)) => {
-            let error = String::from_utf8_lossy(error.as_bytes()).into_owned();
-            let error: String = error.chars().take(200).collect();
-            Err(format!("it answered `{method}` with the error {error}"))
-        }
-        Err(error) => Err(error.to_string()),
+        Ok(Outcome::Error(error)) => match error.members(["code"]) {
+            Ok([Some("-32601")]) => Err(Problem::MethodNotFound),
+            _ => {
+                let error = shorten(&String::from_utf8_lossy(error.as_bytes()));
+                Err(Problem::Refused { method, error })
+            }
+        },
+        Err(Error::Timeout { waited, .. }) => Err(Problem::Silent { method, waited }),
+        Err(Error::Down { reason, .. }) => Err(Problem::Lost(reason)),
+        Err(error) => Err(Problem::Lost(error.to_string())),
     }
 }

@@ -12,6 +12,12 @@ pub enum Error {
     #[error("upstream `{upstream}` was silent for {waited:?}; see its log, or raise `timeout`")]
     Timeout { upstream: UpstreamName, waited: Duration },
 
+    #[error("upstream `{upstream}` reported progress for {waited:?} but did not finish")]
+    Unfinished { upstream: UpstreamName, waited: Duration },
+
+    #[error("upstream `{upstream}` answered with what is no answer: {reason}")]
+    Garbled { upstream: UpstreamName, reason: String },
+
     #[error("upstream `{upstream}` has {limit} calls under way; try again later")]
     Busy { upstream: UpstreamName, limit: usize },
 

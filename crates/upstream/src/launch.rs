@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use rustix::process::{Pid, Signal, getpid, kill_process, set_child_subreaper};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
@@ -15,6 +15,9 @@ use tokio::time::timeout;
 use crate::guard;
 use crate::limits::{GUARD_EXIT_MAX, STDIN_CLOSE_GRACE};
 use crate::processes::kill_children;
+
+/// Variables that are meant for us: a server that had them could call all others.
+const OWN_SECRETS: [&str; 1] = ["BEARER_TOKEN"];
 
 /// How a server is started.
 #[derive(Clone, Debug)]
@@ -65,16 +68,15 @@ pub struct Started {
 #[derive(Debug)]
 pub struct Spawner {
     guard: OsString,
+    /// Done when this process has become a subreaper.
+    adopts: Once,
     living: Mutex<HashSet<Pid>>,
 }
 
 impl Spawner {
     /// `guard` is a binary that calls [`guard::run`] first of all: our own.
     pub fn new(guard: impl Into<OsString>) -> Arc<Spawner> {
-        if let Err(error) = set_child_subreaper(Some(getpid())) {
-            tracing::warn!(%error, "can't become a subreaper; a killed guard may leave orphans");
-        }
-        Arc::new(Spawner { guard: guard.into(), living: Mutex::default() })
+        Arc::new(Spawner { guard: guard.into(), adopts: Once::new(), living: Mutex::default() })
     }
 
     pub fn start(self: &Arc<Self>, launch: &Launch) -> std::io::Result<Started> {
@@ -93,6 +95,11 @@ impl Spawner {
     }
 
     fn start_command(self: &Arc<Self>, command: &Command) -> std::io::Result<Started> {
+        self.adopts.call_once(|| {
+            if let Err(error) = set_child_subreaper(Some(getpid())) {
+                tracing::warn!(%error, "is no subreaper; a killed guard may leave orphans");
+            }
+        });
         let (program, args) = match &command.line {
             CommandLine::Shell(line) => ("/bin/sh", vec!["-c".into(), line.into()]),
             CommandLine::Direct { program, args } => {
@@ -100,6 +107,9 @@ impl Spawner {
             }
         };
         let mut guarded = guard::command(&self.guard, program.as_ref(), &args);
+        for name in OWN_SECRETS {
+            guarded.env_remove(name);
+        }
         guarded.envs(command.env.iter().map(|(name, value)| (name, value)));
         if let Some(cwd) = &command.cwd {
             guarded.current_dir(cwd);

@@ -12,14 +12,14 @@ pub const STDERR_BYTES_SHOWN: usize = 1024;
 pub const PAGES_MAX: usize = 1_000;
 /// Items kept of one list.
 pub const ITEMS_MAX: usize = 10_000;
+/// Bytes kept of one list.
+pub const LIST_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Messages waiting to be written to an upstream.
 pub const OUTGOING_MAX: usize = 256;
 /// Calls under way at one upstream.
 pub const CALLS_MAX: usize = 4_096;
 /// Requests of one upstream that wait for a client's answer.
 pub const ASKS_MAX: usize = 64;
-/// Notices of one upstream that wait to be looked at.
-pub const NOTICES_MAX: usize = 256;
 
 /// Silence after which a call is given up, unless configured.
 pub const CALL_TIMEOUT: Duration = Duration::from_mins(1);

@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use mcp::names::UpstreamName;
 use mcp::rpc::{Outcome, Raw};
 use tokio::sync::{mpsc, oneshot};
 
@@ -35,7 +34,6 @@ pub enum Upcall {
 /// A request of an upstream to a client. Dropped unanswered, it is refused for the client.
 #[derive(Debug)]
 pub struct Ask {
-    pub upstream: UpstreamName,
     pub method: String,
     pub params: Option<Raw>,
     /// Closed when the upstream no longer wants the answer.

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mcp::names::UpstreamName;
+use mcp::text::tame;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use crate::limits::{STDERR_BYTES_KEPT, STDERR_BYTES_SHOWN};
@@ -37,8 +38,7 @@ impl StderrTail {
         let text = self.text();
         let from = text.len().saturating_sub(STDERR_BYTES_SHOWN);
         let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-        let clean = |line: &str| line.chars().filter(|c| !c.is_control()).collect::<String>();
-        let lines: Vec<_> = text[from..].lines().map(clean).collect();
+        let lines: Vec<_> = text[from..].lines().map(tame).collect();
         lines.join("\n").trim().to_owned()
     }
 }

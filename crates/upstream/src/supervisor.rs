@@ -14,14 +14,12 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::{Call, Connection, Notice};
+use crate::connection::{Call, Connection};
 pub use crate::conversation::Introduction;
 use crate::conversation::{introduce, read_lists};
 use crate::error::Error;
 use crate::launch::{Launch, Process, Spawner};
-use crate::limits::{
-    CRASHES_MAX, DRAIN_MAX, HEALTHY_AFTER, NOTICES_MAX, RESTART_DELAY_MIN, STARTUP_LATE_MAX,
-};
+use crate::limits::{CRASHES_MAX, DRAIN_MAX, HEALTHY_AFTER, RESTART_DELAY_MIN, STARTUP_LATE_MAX};
 use crate::relay::Upcall;
 use crate::stderr::StderrTail;
 
@@ -68,7 +66,8 @@ pub struct Status {
     pub introduction: Option<Introduction>,
     /// From start to a full inventory.
     pub startup: Option<Duration>,
-    pub restarts: u32,
+    /// What it declares but does not give.
+    pub problems: Vec<String>,
 }
 
 /// What the gateway is told.
@@ -103,8 +102,12 @@ impl Upstream {
         spawner: Arc<Spawner>,
         events: mpsc::Sender<Event>,
     ) -> Upstream {
-        let status =
-            Status { phase: Phase::Starting, introduction: None, startup: None, restarts: 0 };
+        let status = Status {
+            phase: Phase::Starting,
+            introduction: None,
+            startup: None,
+            problems: Vec::new(),
+        };
         let upstream = Upstream(Arc::new(Shared {
             settings,
             spawner,
@@ -182,116 +185,117 @@ impl Upstream {
         let _stopped = self.0.stopped.clone().drop_guard();
         let mut crashes = 0;
         loop {
-            let Some((reason, was_of_use)) = self.live_once().await else {
-                return;
-            };
-            crashes = if was_of_use { 1 } else { crashes + 1 };
-            let upstream = self.name();
-            let Restart::OnFailure { delay_max } = self.0.settings.restart else {
-                tracing::error!(%upstream, "{reason}");
-                return self.set_phase(Phase::Down { reason });
-            };
-            if crashes >= CRASHES_MAX {
-                let reason = format!("{reason}; parked after {crashes} failures in a row");
-                tracing::error!(%upstream, "{reason}");
-                return self.set_phase(Phase::Down { reason });
+            let life = self.live_once().await;
+            let next = life.reason.as_ref().map(|reason| {
+                crashes = if life.was_of_use { 1 } else { crashes + 1 };
+                self.after_end(reason, crashes)
+            });
+            if let Some((phase, _)) = &next {
+                self.set_phase(phase.clone());
             }
-            let delay = RESTART_DELAY_MIN.saturating_mul(1 << (crashes - 1)).min(delay_max);
-            tracing::warn!(%upstream, "{reason}; restarting in {delay:?}");
-            self.set_phase(Phase::Waiting { reason });
+            if let Some(process) = life.remains {
+                process.end().await;
+            }
+            let Some((_, Some(delay))) = next else { return };
             tokio::select! {
                 () = sleep(delay) => {}
                 () = self.0.stop.cancelled() => return,
             }
-            self.0.status.send_modify(|status| status.restarts += 1);
         }
     }
 
-    /// From start to end: why it ended and whether it was of use, or `None` if it was told to.
-    async fn live_once(&self) -> Option<(String, bool)> {
+    /// What becomes of the upstream after so many crashes in a row: its phase, and when to try
+    /// again, if ever.
+    fn after_end(&self, reason: &str, crashes: u32) -> (Phase, Option<Duration>) {
+        let upstream = self.name();
+        let Restart::OnFailure { delay_max } = self.0.settings.restart else {
+            tracing::error!(%upstream, "{reason}");
+            return (Phase::Down { reason: reason.to_owned() }, None);
+        };
+        if crashes >= CRASHES_MAX {
+            let reason =
+                format!("was parked after {crashes} failures in a row; the last: {reason}");
+            tracing::error!(%upstream, "{reason}");
+            return (Phase::Down { reason }, None);
+        }
+        let delay = RESTART_DELAY_MIN.saturating_mul(1 << (crashes - 1)).min(delay_max);
+        tracing::warn!(%upstream, "restarting in {delay:?}; it {reason}");
+        (Phase::Waiting { reason: reason.to_owned() }, Some(delay))
+    }
+
+    /// From start to end. Afterwards nothing of it is offered any more.
+    async fn live_once(&self) -> Life {
         let began = Instant::now();
         let started = match self.0.spawner.start(&self.0.settings.launch) {
             Ok(started) => started,
-            Err(error) => return Some((format!("can't be started: {error}"), false)),
+            Err(error) => {
+                let reason = Some(format!("can't be started: {error}"));
+                return Life { reason, was_of_use: false, remains: None };
+            }
         };
         let tail = StderrTail::default();
         self.0.stderr.store(Arc::new(tail.clone()));
-        let stderr = started
-            .stderr
-            .map(|stderr| tokio::spawn(tail.clone().follow(self.name().clone(), stderr)));
-        let (notices, heard) = mpsc::channel(NOTICES_MAX);
-        let connection =
-            Connection::open(self.name().clone(), started.reader, started.writer, notices);
+        let follow = |stderr| tokio::spawn(tail.clone().follow(self.name().clone(), stderr));
+        let stderr = started.stderr.map(follow);
+        let events = self.0.events.clone();
+        let unsolicited = move |upcall| _ = events.try_send(Event::Unsolicited(upcall));
+        let connection = Connection::open(
+            self.name().clone(),
+            started.reader,
+            started.writer,
+            Box::new(unsolicited),
+        );
         let mut process = started.process;
         let end = tokio::select! {
             reason = ended(process.as_mut(), &connection) => Some(reason),
-            problem = self.converse(&connection, heard, began) => Some(problem),
+            problem = self.converse(&connection, began) => Some(problem),
             () = self.0.stop.cancelled() => None,
         };
-        _ = timeout(DRAIN_MAX, async {
-            if end.is_some() {
+        if end.is_some() {
+            _ = timeout(DRAIN_MAX, async {
                 connection.drained().await;
                 if let Some(stderr) = stderr {
                     _ = stderr.await;
                 }
-            }
-        })
-        .await;
-        let reason =
-            end.as_ref().map_or("is being stopped".into(), |end| with_last_words(end, &tail));
+            })
+            .await;
+        }
+        let reason = end.map(|end| with_last_words(&end, &tail));
         let was_of_use = connection.answered() > 0
             || began.elapsed() > HEALTHY_AFTER && self.0.connection.load().is_some();
-        self.take_down(&connection, &reason);
-        if let Some(process) = process {
-            process.end().await;
-        }
-        end.map(|_| (reason, was_of_use))
-    }
-
-    fn take_down(&self, connection: &Connection, reason: &str) {
         self.0.connection.store(None);
         self.0.inventory.store(Arc::default());
-        connection.close(reason.to_owned());
-        if !self.0.stop.is_cancelled() {
-            self.tell(Event::Changed);
-        }
+        connection.close(reason.clone().unwrap_or_else(|| "is being stopped".into()));
+        Life { reason, was_of_use, remains: process }
     }
 
     /// Handshake, lists, and then the lists again whenever they change. Ends with a problem.
-    async fn converse(
-        &self,
-        connection: &Connection,
-        mut heard: mpsc::Receiver<Notice>,
-        began: Instant,
-    ) -> String {
-        let late = async {
-            sleep(self.0.settings.startup_timeout).await;
-            self.set_phase(Phase::Late);
-            std::future::pending::<()>().await;
+    async fn converse(&self, connection: &Connection, began: Instant) -> String {
+        let late = sleep(self.0.settings.startup_timeout);
+        let acquaintance = self.get_acquainted(connection);
+        tokio::pin!(late, acquaintance);
+        let acquaintance = tokio::select! {
+            acquaintance = &mut acquaintance => acquaintance,
+            () = &mut late => {
+                self.set_phase(Phase::Late);
+                acquaintance.await
+            }
         };
-        let mut inventory = Inventory::default();
-        let introduction = tokio::select! {
-            introduction = self.get_acquainted(connection, &mut inventory) => introduction,
-            () = late => unreachable!("it only marks the upstream late"),
-        };
-        let introduction = match introduction {
-            Ok(introduction) => introduction,
+        let Acquaintance { introduction, mut inventory, problems } = match acquaintance {
+            Ok(acquaintance) => acquaintance,
             Err(problem) => return format!("can't be used: {problem}"),
         };
-        self.publish(connection, &introduction, &inventory, began);
-        let mut dirty: Vec<&'static str> = Vec::new();
-        while let Some(notice) = heard.recv().await {
-            let mut next = Some(notice);
-            while let Some(notice) = next {
-                match notice {
-                    Notice::Unsolicited(upcall) => self.tell(Event::Unsolicited(upcall)),
-                    Notice::ListChanged(capability) => dirty.push(capability),
-                }
-                next = heard.try_recv().ok();
-            }
-            dirty.sort_unstable();
-            dirty.dedup();
-            for capability in dirty.drain(..) {
+        self.0.connection.store(Some(Arc::new(connection.clone())));
+        self.0.inventory.store(Arc::new(inventory.clone()));
+        self.0.status.send_modify(|status| {
+            status.phase = Phase::Ready;
+            status.introduction = Some(introduction.clone());
+            status.startup = Some(began.elapsed());
+            status.problems = problems;
+        });
+        self.tell_changed();
+        loop {
+            for capability in connection.changed_lists().await {
                 let read = read_lists(connection, &introduction, capability, &mut inventory);
                 if let Err(problem) = read.await {
                     tracing::warn!(upstream = %self.name(), "kept the old {capability}: {problem}");
@@ -299,59 +303,55 @@ impl Upstream {
             }
             if *self.0.inventory.load_full() != inventory {
                 self.0.inventory.store(Arc::new(inventory.clone()));
-                self.tell(Event::Changed);
+                self.tell_changed();
             }
         }
-        "has closed the connection".into()
     }
 
-    async fn get_acquainted(
-        &self,
-        connection: &Connection,
-        inventory: &mut Inventory,
-    ) -> Result<Introduction, String> {
+    /// The handshake and the first lists; what could not be read is told in words.
+    async fn get_acquainted(&self, connection: &Connection) -> Result<Acquaintance, String> {
         let introduction = introduce(connection, STARTUP_LATE_MAX).await?;
+        let mut inventory = Inventory::default();
+        let mut problems = Vec::new();
         for capability in ["tools", "resources", "prompts"] {
-            let read = read_lists(connection, &introduction, capability, inventory);
+            let read = read_lists(connection, &introduction, capability, &mut inventory);
             if let Err(problem) = read.await {
                 tracing::warn!(upstream = %self.name(), "has no {capability}: {problem}");
+                problems.push(format!("its {capability} can't be read: {problem}"));
             }
         }
-        Ok(introduction)
-    }
-
-    fn publish(
-        &self,
-        connection: &Connection,
-        introduction: &Introduction,
-        inventory: &Inventory,
-        began: Instant,
-    ) {
-        self.0.inventory.store(Arc::new(inventory.clone()));
-        self.0.connection.store(Some(Arc::new(connection.clone())));
-        self.0.status.send_modify(|status| {
-            status.phase = Phase::Ready;
-            status.introduction = Some(introduction.clone());
-            status.startup = Some(began.elapsed());
-        });
-        self.tell(Event::Changed);
+        Ok(Acquaintance { introduction, inventory, problems })
     }
 
     fn set_phase(&self, phase: Phase) {
         self.0.status.send_modify(|status| status.phase = phase);
-        self.tell(Event::Changed);
+        self.tell_changed();
     }
 
-    fn tell(&self, event: Event) {
-        let Err(mpsc::error::TrySendError::Full(event)) = self.0.events.try_send(event) else {
-            return;
-        };
-        // `Changed` must not get lost; the gateway drains quickly, so this is rare.
-        if matches!(event, Event::Changed) {
+    /// Must not get lost, so it waits for a place in a queue that is drained quickly.
+    fn tell_changed(&self) {
+        if let Err(mpsc::error::TrySendError::Full(event)) = self.0.events.try_send(Event::Changed)
+        {
             let events = self.0.events.clone();
             tokio::spawn(async move { _ = events.send(event).await });
         }
     }
+}
+
+/// What is known of a server after the first talk.
+struct Acquaintance {
+    introduction: Introduction,
+    inventory: Inventory,
+    problems: Vec<String>,
+}
+
+/// One life of a server, when it is over.
+struct Life {
+    /// Why it ended; `None` if it was told to.
+    reason: Option<String>,
+    was_of_use: bool,
+    /// What is still to be ended.
+    remains: Option<Process>,
 }
 
 /// Waits for the end of the server: of the process, or of a built-in one's output.

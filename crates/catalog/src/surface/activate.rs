@@ -3,15 +3,17 @@
 //! Pure. Its description is the live catalog; a call yields a new selection or an error that
 //! changes nothing.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use mcp::items::Kind;
 use mcp::json;
+use mcp::text::shorten;
 
-use crate::error::{quoted, shorten};
+use crate::error::quoted;
 use crate::selection::Selection;
 use crate::snapshot::{Catalog, Item, Lookup};
-use crate::suggest::similar;
+use crate::suggest::{hint, similar};
 
 pub const NAME: &str = "toolman_activate";
 
@@ -21,6 +23,10 @@ const HEAD: &str = "Switch tools and resources on or off. Only what is switched 
     that you don't mention stay as they are. One wrong name and nothing is changed. In the \
     catalog `*` marks what is on.";
 
+/// Names in one list.
+const NAMES_MAX: usize = 1_000;
+/// Unknown names for which near ones are looked for.
+const HINTS_MAX: usize = 10;
 /// Names listed in a confirmation; beyond that it counts.
 const CONFIRMED_NAMES_MAX: usize = 12;
 
@@ -78,7 +84,7 @@ pub fn apply(
     let mut find = |names: &[String], of_tools| {
         let mut items = Vec::new();
         for name in names {
-            match named(catalog, name, of_tools) {
+            match named(catalog, name, of_tools, unknown.len() < HINTS_MAX) {
                 Ok(found) => items.extend(found),
                 Err(problem) => unknown.push(problem),
             }
@@ -90,7 +96,10 @@ pub fn apply(
     if !unknown.is_empty() {
         return Err(format!("{}; nothing was changed", unknown.join("; ")));
     }
-    let torn: Vec<_> = on.iter().filter(|item| off.iter().any(|other| same(item, other))).collect();
+    // All are items of the one catalog, so the same item is at the same place.
+    let places: HashSet<*const Item> = off.iter().map(|item| &raw const **item).collect();
+    let is_torn = |item: &&&Item| places.contains(&(&raw const ***item));
+    let torn: Vec<_> = on.iter().filter(is_torn).collect();
     if !torn.is_empty() {
         let names: Vec<_> = torn.iter().map(|item| &item.name).collect();
         return Err(format!(
@@ -106,10 +115,6 @@ pub fn apply(
         confirmation: confirmation(&on, &off),
         definitions: (!on.is_empty()).then(|| definitions(&on)),
     })
-}
-
-fn same(one: &Item, other: &Item) -> bool {
-    one.kind == other.kind && one.name == other.name
 }
 
 #[derive(Debug)]
@@ -146,12 +151,22 @@ impl Lists {
                  `tools_on: [\"…\"]`, from the catalog in the description of `{NAME}`"
             ));
         }
+        if all.iter().any(|list| list.len() > NAMES_MAX) {
+            return Err(format!(
+                "at most {NAMES_MAX} names fit in a list; use `server:*` for many"
+            ));
+        }
         Ok(lists)
     }
 }
 
 /// The items that a name in a list means: one, or for `server:*` all of a server.
-fn named<'a>(catalog: &'a Catalog, name: &str, of_tools: bool) -> Result<Vec<&'a Item>, String> {
+fn named<'a>(
+    catalog: &'a Catalog,
+    name: &str,
+    of_tools: bool,
+    wants_hint: bool,
+) -> Result<Vec<&'a Item>, String> {
     let kinds: &[Kind] = if of_tools { &[Kind::Tool] } else { &[Kind::Resource, Kind::Template] };
     let items = || kinds.iter().flat_map(|kind| catalog.items(*kind));
     for kind in kinds {
@@ -170,12 +185,8 @@ fn named<'a>(catalog: &'a Catalog, name: &str, of_tools: bool) -> Result<Vec<&'a
             return Ok(all);
         }
     }
-    let similar = similar(name, items());
-    let hint = if similar.is_empty() {
-        String::new()
-    } else {
-        format!(" (did you mean {}?)", quoted(&similar))
-    };
+    let hint = if wants_hint { hint(&similar(name, items())) } else { None };
+    let hint = hint.map_or(String::new(), |hint| format!(" ({hint})"));
     let noun = if of_tools { "tool" } else { "resource" };
     Err(format!("no {noun} is named `{}`{hint}", shorten(name)))
 }

@@ -3,8 +3,8 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use catalog::error::shorten;
 use mcp::names::{NameError, Namespace, UpstreamName};
+use mcp::text::shorten;
 use toml::de::DeValue;
 use upstream::launch::{Command, CommandLine, Launch};
 use upstream::limits::{CALL_TIMEOUT, RESTART_DELAY_MAX, STARTUP_TIMEOUT};

@@ -51,6 +51,7 @@ fn id_of_an_oversized_answer_is_found_at_either_end() {
     assert_eq!(find(r#"{"jsonrpc":"2.0","id":7,"result":{"id":3"#, "xx"), Some(7));
     assert_eq!(find(r#"{"result":{"id":3"#, r#""],"jsonrpc":"2.0","id": 7}"#), Some(7));
     assert_eq!(find(r#"{"result":"#, "nothing"), None);
+    assert_eq!(find(r#"{"jsonrpc":"2.0","id":7,"method":"x","params":{"#, "}"), None);
 }
 
 #[test]

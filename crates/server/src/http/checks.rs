@@ -1,5 +1,7 @@
 //! What every HTTP request must show before it is looked at: host, origin, token.
 
+use std::net::IpAddr;
+
 use gateway::auth::{BearerToken, Caller};
 use hyper::header::{AUTHORIZATION, HOST, HeaderMap, ORIGIN};
 use hyper::{StatusCode, Uri};
@@ -40,7 +42,8 @@ fn is_this_machine(host: &str) -> bool {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
         _ => host,
     };
-    matches!(name, "127.0.0.1" | "localhost" | "[::1]")
+    let address = name.trim_start_matches('[').trim_end_matches(']');
+    name == "localhost" || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -49,7 +52,7 @@ mod tests {
 
     #[test]
     fn only_names_of_this_machine_are_served() {
-        for host in ["127.0.0.1:8000", "localhost", "[::1]:8000", "[::1]"] {
+        for host in ["127.0.0.1:8000", "127.0.0.2", "localhost", "[::1]:8000", "[::1]"] {
             assert!(is_this_machine(host), "{host}");
         }
         for host in ["evil.example", "127.0.0.1.evil.example", "localhost@evil", "", "[::2]:1"] {

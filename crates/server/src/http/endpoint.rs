@@ -1,6 +1,6 @@
 //! `/mcp`: one message a POST, a stream by GET, the end of a session by DELETE.
 
-use std::convert::Infallible;
+use std::future::ready;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,10 +8,11 @@ use gateway::Gateway;
 use gateway::auth::Caller;
 use gateway::client::Client;
 use gateway::dispatch::Request as GatewayRequest;
-use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::Incoming;
-use hyper::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, WWW_AUTHENTICATE};
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{
+    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, WWW_AUTHENTICATE,
+};
 use hyper::{Method, Request, Response, StatusCode};
 use mcp::rpc::{self, Code, Message};
 use mcp::version::Revision;
@@ -20,12 +21,10 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::checks::Checks;
-use super::events;
+use super::events::{self, Body};
 use super::sessions::Sessions;
 use crate::limits::{BODY_TIMEOUT, FRAMES_MAX, MESSAGE_BYTES_MAX};
 use crate::reply;
-
-type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
@@ -60,7 +59,7 @@ impl Endpoint {
             Err(StatusCode::UNAUTHORIZED) => {
                 let reason = "send the token as `Authorization: Bearer …`";
                 let mut response = error(StatusCode::UNAUTHORIZED, Code::INVALID_REQUEST, reason);
-                let scheme = hyper::header::HeaderValue::from_static("Bearer");
+                let scheme = HeaderValue::from_static("Bearer");
                 response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
                 return response;
             }
@@ -79,7 +78,7 @@ impl Endpoint {
             Method::DELETE => self.delete(request.headers()),
             _ => {
                 let mut response = empty(StatusCode::METHOD_NOT_ALLOWED);
-                let allowed = hyper::header::HeaderValue::from_static("GET, POST, DELETE");
+                let allowed = HeaderValue::from_static("GET, POST, DELETE");
                 response.headers_mut().insert(ALLOW, allowed);
                 return response;
             }
@@ -93,7 +92,8 @@ impl Endpoint {
         caller: Caller,
         request: Request<Incoming>,
     ) -> Result<Response<Body>, Refused> {
-        let headers = request.headers().clone();
+        let (head, body) = request.into_parts();
+        let headers = head.headers;
         if !lists(&headers, CONTENT_TYPE.as_str(), "application/json") {
             return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send `application/json`");
         }
@@ -104,7 +104,7 @@ impl Endpoint {
             return refuse(StatusCode::NOT_ACCEPTABLE, reason);
         }
         check_version(&headers)?;
-        let frame = read(request.into_body()).await?;
+        let frame = read(body).await?;
         let message = match rpc::parse(&frame) {
             Ok(message) => message,
             Err(rejection) => {
@@ -142,7 +142,7 @@ impl Endpoint {
         let frame = reply::to_request(&request.id, &request.method, outcome);
         let mut response = frame.map_or_else(|| empty(StatusCode::ACCEPTED), ok);
         if is_open {
-            let id = hyper::header::HeaderValue::from_str(&newcomer.open());
+            let id = HeaderValue::from_str(&newcomer.open());
             response.headers_mut().insert(SESSION, id.expect("ids are visible ASCII"));
         }
         response
@@ -161,28 +161,13 @@ impl Endpoint {
             biased;
             Some(first) = queue.recv() => first,
             frame = &mut work => {
-                return frame.map_or_else(|| empty(StatusCode::ACCEPTED), ok);
+                let Ok(first) = queue.try_recv() else {
+                    return frame.map_or_else(|| empty(StatusCode::ACCEPTED), ok);
+                };
+                return stream(events::ending_with(first, queue, Box::pin(ready(frame))));
             }
         };
-        let (ahead, stream) = mpsc::channel(FRAMES_MAX);
-        tokio::spawn(async move {
-            _ = ahead.send(first).await;
-            loop {
-                tokio::select! {
-                    biased;
-                    Some(frame) = queue.recv() => {
-                        _ = ahead.send(frame).await;
-                    }
-                    frame = &mut work => {
-                        if let Some(frame) = frame {
-                            _ = ahead.send(frame).await;
-                        }
-                        return;
-                    }
-                }
-            }
-        });
-        self.stream(stream)
+        stream(events::ending_with(first, queue, work))
     }
 
     fn get(&self, headers: &HeaderMap) -> Result<Response<Body>, Refused> {
@@ -193,7 +178,7 @@ impl Endpoint {
         let client = self.session(headers)?;
         let (frames, queue) = mpsc::channel(FRAMES_MAX);
         client.attach(client.outlet(frames));
-        Ok(self.stream(queue))
+        Ok(stream(events::standing(queue, self.stop.clone())))
     }
 
     fn delete(&self, headers: &HeaderMap) -> Result<Response<Body>, Refused> {
@@ -212,16 +197,15 @@ impl Endpoint {
             None => refuse(StatusCode::NOT_FOUND, UNKNOWN_SESSION),
         }
     }
+}
 
-    fn stream(&self, queue: mpsc::Receiver<Bytes>) -> Response<Body> {
-        let mut response = Response::new(events::body(queue, self.stop.clone()));
-        let headers = response.headers_mut();
-        let value = hyper::header::HeaderValue::from_static;
-        headers.insert(CONTENT_TYPE, value("text/event-stream"));
-        headers.insert(CACHE_CONTROL, value("no-cache"));
-        headers.insert("x-accel-buffering", value("no"));
-        response
-    }
+fn stream(events: Body) -> Response<Body> {
+    let mut response = Response::new(events);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
 }
 
 const UNKNOWN_SESSION: &str = "there is no such session; start anew with `initialize`";
@@ -259,13 +243,17 @@ fn lists(headers: &HeaderMap, header: &str, media_type: &str) -> bool {
 }
 
 async fn read(body: Incoming) -> Result<Bytes, Refused> {
+    let too_large = || {
+        let reason = format!("the message is over {MESSAGE_BYTES_MAX} bytes");
+        refuse(StatusCode::PAYLOAD_TOO_LARGE, &reason)
+    };
+    if body.size_hint().lower() > MESSAGE_BYTES_MAX as u64 {
+        return too_large(); // It says so itself; nothing needs to be read.
+    }
     let body = Limited::new(body, MESSAGE_BYTES_MAX);
     match timeout(BODY_TIMEOUT, body.collect()).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
-            let reason = format!("the message is over {MESSAGE_BYTES_MAX} bytes");
-            refuse(StatusCode::PAYLOAD_TOO_LARGE, &reason)
-        }
+        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => too_large(),
         Ok(Err(_)) => refuse(StatusCode::BAD_REQUEST, "the message was cut off"),
         Err(_) => refuse(StatusCode::REQUEST_TIMEOUT, "the message took too long to arrive"),
     }
@@ -278,7 +266,7 @@ fn ok(frame: Bytes) -> Response<Body> {
 fn json(status: StatusCode, frame: Bytes) -> Response<Body> {
     let mut response = Response::new(Full::new(frame).boxed_unsync());
     *response.status_mut() = status;
-    let value = hyper::header::HeaderValue::from_static("application/json");
+    let value = HeaderValue::from_static("application/json");
     response.headers_mut().insert(CONTENT_TYPE, value);
     response
 }

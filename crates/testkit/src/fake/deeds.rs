@@ -40,7 +40,8 @@ impl Server {
             "twice" | "wrong_id" | "garbage" | "huge" => {
                 self.misbehave(&name, &id, &arguments, &meta);
             }
-            "progress" => self.report_progress(&id, &meta),
+            "progress" => self.report_progress(&id, &meta, Duration::ZERO).await,
+            "plod" => self.report_progress(&id, &meta, Duration::from_secs(4)).await,
             "log" => {
                 let params = r#"{"level":"info","data":"hello","x-vendor":1}"#;
                 self.send(rpc::notification("notifications/message", Some(params.as_bytes())));
@@ -94,15 +95,17 @@ impl Server {
         self.send(rpc::result(id, result.as_bytes()));
     }
 
-    fn report_progress(&self, id: &Raw, meta: &str) {
+    async fn report_progress(&self, id: &Raw, meta: &str, pause: Duration) {
         let [token] = json::members(meta.as_bytes(), ["progressToken"]).unwrap();
         for step in 1..=3 {
             let params = format!(
                 r#"{{"progressToken":{},"progress":{step},"total":3,"x-vendor":"kept"}}"#,
                 token.unwrap()
             );
+            tokio::time::sleep(pause).await;
             self.send(rpc::notification("notifications/progress", Some(params.as_bytes())));
         }
+        tokio::time::sleep(pause).await;
         self.echo(id, "{}", "null");
     }
 
@@ -132,8 +135,7 @@ impl Server {
     fn breed(&self, id: &Raw) {
         let script = "sleep 600 & echo $!; \
             setsid sh -c 'trap \"\" TERM HUP INT; echo $$; exec sleep 600' & \
-            (setsid sh -c 'sleep 600 & echo $!; exec sleep 600' &) ; \
-            sleep 0.3";
+            (setsid sh -c 'sleep 600 & echo $!; exec sleep 600' &)";
         let server = self.clone();
         let id = id.clone();
         // The descendants keep the pipe, so it is read only until the shell has ended.
@@ -143,7 +145,11 @@ impl Server {
             let status =
                 std::process::Command::new("sh").arg("-c").arg(script).stdout(file).status();
             assert!(status.is_ok());
-            let pids = std::fs::read_to_string(&path).unwrap();
+            let mut pids = String::new();
+            while pids.lines().count() < 3 {
+                std::thread::sleep(Duration::from_millis(5));
+                pids = std::fs::read_to_string(&path).unwrap();
+            }
             _ = std::fs::remove_file(&path);
             let pids: Vec<u32> = pids.lines().map(|pid| pid.trim().parse().unwrap()).collect();
             server.result(&id, &json!({"content": [], "structuredContent": {"pids": pids}}));

@@ -191,3 +191,42 @@ async fn stdout_belongs_to_the_protocol() {
     toolman.client.close().await;
     toolman.client.closed().await;
 }
+
+#[tokio::test]
+async fn last_64_kib_of_stderr_are_kept() {
+    let folder = folder("", &[("a", "--noise 50000 --crash")]);
+    let (_, stdout, _) = run(&folder, &["check", "--json"]).await;
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    let stderr = report["servers"][0]["stderr"].as_str().unwrap();
+    assert_eq!(stderr.len(), 64 * 1024);
+    assert!(stderr.ends_with("noise\ncrashing as told\n"));
+}
+
+#[tokio::test]
+async fn terminal_sees_progress_and_colours_unless_it_wants_none() {
+    let folder = folder("", &[("a", "--delay 300 echo"), ("down", "--crash")]);
+    for (no_color, has_colour) in [("", true), ("1", false)] {
+        // `script` gives it a terminal.
+        let output = tokio::process::Command::new("script")
+            .args(["-qec", &format!("{TOOLMAN} check"), "/dev/null"])
+            .env("NO_COLOR", no_color)
+            .current_dir(folder.path())
+            .stdin(std::process::Stdio::null())
+            .output()
+            .await
+            .unwrap();
+        let shown = String::from_utf8(output.stdout).unwrap();
+        assert!(shown.contains("starting servers: "), "{shown:?}");
+        assert!(shown.contains("waiting for a"), "{shown:?}");
+        assert_eq!(shown.contains("\u{1b}[31m"), has_colour, "{shown:?}");
+    }
+}
+
+#[tokio::test]
+async fn own_token_is_not_shown_to_servers() {
+    let text = "[[servers]]\ncommand = \"echo token=$BEARER_TOKEN >&2; exit 1\"\n";
+    let folder = Folder::new(TOOLMAN).with_tools_toml(text);
+    let output = folder.command(&["check"]).env("BEARER_TOKEN", "s3cret").output().await.unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert!(stdout.contains("token=\n"), "{stdout}");
+}

@@ -17,6 +17,9 @@ mod up;
 /// The binary under test.
 const TOOLMAN: &str = env!("CARGO_BIN_EXE_toolman");
 
+/// Tests that measure time take it alone; tests that load the machine share it.
+static MACHINE: tokio::sync::RwLock<()> = tokio::sync::RwLock::const_new(());
+
 /// The fake upstream as a shell command.
 fn fake(arguments: &str) -> String {
     testkit::binary::Folder::fake(TOOLMAN, arguments)

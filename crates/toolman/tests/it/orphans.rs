@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use testkit::binary::{Folder, Running};
-use testkit::processes::{command_line, descendants, is_alive, session_and_group, survivors};
+use testkit::processes::{
+    command_line, descendants, is_alive, kill, session_and_group, survivors, working_in,
+};
 
-use crate::folder;
+use crate::{MACHINE, folder};
 
 const WITHIN: Duration = Duration::from_secs(1);
 
@@ -36,11 +38,6 @@ async fn start(folder: &Folder) -> (Running, Vec<u32>) {
     (toolman, all)
 }
 
-fn kill(signal: &str, pid: u32) {
-    let status = std::process::Command::new("kill").args([signal, &pid.to_string()]).status();
-    assert!(status.unwrap().success());
-}
-
 #[track_caller]
 fn assert_gone(pids: &[u32]) {
     let left = survivors(pids, WITHIN);
@@ -50,6 +47,7 @@ fn assert_gone(pids: &[u32]) {
 
 #[tokio::test]
 async fn closing_stdin_leaves_nobody() {
+    let _quiet = MACHINE.write().await;
     // TA-61
     let folder = stubborn();
     let (mut toolman, all) = start(&folder).await;
@@ -60,6 +58,7 @@ async fn closing_stdin_leaves_nobody() {
 
 #[tokio::test]
 async fn signals_leave_nobody() {
+    let _quiet = MACHINE.write().await;
     // TA-61
     for signal in ["-INT", "-TERM"] {
         let folder = stubborn();
@@ -72,6 +71,7 @@ async fn signals_leave_nobody() {
 
 #[tokio::test]
 async fn kill_9_of_toolman_leaves_nobody() {
+    let _quiet = MACHINE.write().await;
     for _ in 0..5 {
         let folder = stubborn();
         let (mut toolman, all) = start(&folder).await;
@@ -83,6 +83,7 @@ async fn kill_9_of_toolman_leaves_nobody() {
 
 #[tokio::test]
 async fn crash_of_toolman_leaves_nobody() {
+    let _quiet = MACHINE.write().await;
     // As a panic that aborts, or a fault in native code, would end it.
     for signal in ["-ABRT", "-ILL"] {
         let folder = stubborn();
@@ -105,20 +106,24 @@ async fn every_server_has_a_session_and_group_of_its_own() {
 
 #[tokio::test]
 async fn kill_9_while_upstreams_start_leaves_nobody() {
+    let _quiet = MACHINE.write().await;
     for wait_ms in [0, 1, 2, 5, 10, 20, 40] {
         let folder = stubborn();
         let mut toolman = folder.start_raw();
         tokio::time::sleep(Duration::from_millis(wait_ms)).await;
-        // A guard may be on its way; it finds its parent gone and ends by itself.
-        let all = descendants(toolman.pid);
         kill("-9", toolman.pid);
         toolman.ended().await;
-        assert_gone(&all);
+        let killed = std::time::Instant::now();
+        // A guard may have been on its way; it finds its parent gone and ends by itself.
+        while !working_in(folder.path()).is_empty() {
+            assert!(killed.elapsed() < WITHIN, "{:?}", working_in(folder.path()));
+        }
     }
 }
 
 #[tokio::test]
 async fn upstream_that_ends_leaves_nobody_of_its_own() {
+    let _quiet = MACHINE.write().await;
     let folder = stubborn();
     let (mut toolman, all) = start(&folder).await;
     let of_a: Vec<u32> = {
@@ -137,6 +142,7 @@ async fn upstream_that_ends_leaves_nobody_of_its_own() {
 
 #[tokio::test]
 async fn killed_guard_leaves_nobody() {
+    let _quiet = MACHINE.write().await;
     let folder = stubborn();
     let (mut toolman, _) = start(&folder).await;
     let is_guard = |pid: &u32| command_line(*pid).starts_with("mcp-guard");
@@ -152,6 +158,7 @@ async fn killed_guard_leaves_nobody() {
 
 #[tokio::test]
 async fn death_is_noticed_although_a_grandchild_holds_the_pipe() {
+    let _quiet = MACHINE.write().await;
     let folder = folder("active_toolsets = [\"*\"]", &[("b", "--cling die never")]);
     let mut toolman = folder.start().await;
     let pending = toolman.client.begin("tools/call", json!({"name": "b_never"})).await;
@@ -163,4 +170,29 @@ async fn death_is_noticed_although_a_grandchild_holds_the_pipe() {
     );
     toolman.client.answer(pending).await;
     assert!(died.elapsed() < WITHIN);
+}
+
+#[tokio::test]
+async fn signal_during_the_handshake_leaves_nobody() {
+    let _quiet = MACHINE.write().await;
+    let folder = folder("", &[("a", "--hang --ignore-eof"), ("b", "--cling --hang --ignore-eof")]);
+    let mut toolman = folder.start_raw();
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}});
+    toolman.client.begin("initialize", params).await;
+    while descendants(toolman.pid).len() < 4 {
+        tokio::task::yield_now().await;
+    }
+    let all = descendants(toolman.pid);
+    kill("-TERM", toolman.pid);
+    assert_gone(&all);
+    assert!(toolman.ended().await.success());
+}
+
+#[tokio::test]
+async fn server_that_closes_its_output_is_given_up() {
+    let text = "[[servers]]\nnamespace = \"a\"\ncommand = \"read line; exec >&-; sleep 600\"\n";
+    let folder = Folder::new(crate::TOOLMAN).with_tools_toml(text);
+    let output = folder.run(&["check"]).await;
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert!(stdout.contains("server `a` has closed its output"), "{stdout}");
 }

@@ -55,11 +55,13 @@ async fn drive(folder: &Folder, program: &str, script: &str, arguments: &[&str])
 
 #[tokio::test]
 async fn python_sdk_1_drives_the_binary() {
+    let _loud = crate::MACHINE.read().await;
     drive(&project("rfc"), &python_program("sdk1", "python"), "stdio_v1.py", &[]).await;
 }
 
 #[tokio::test]
 async fn python_sdk_2_drives_the_binary() {
+    let _loud = crate::MACHINE.read().await;
     let folder = project("underscore");
     let python = python_program("sdk2", "python");
     drive(&folder, &python, "stdio_v2.py", &["legacy"]).await;
@@ -68,6 +70,7 @@ async fn python_sdk_2_drives_the_binary() {
 
 #[tokio::test]
 async fn typescript_sdks_drive_the_binary() {
+    let _loud = crate::MACHINE.read().await;
     let folder = project("underscore");
     drive(&folder, "node", "stdio_v1.mjs", &[]).await;
     drive(&folder, "node", "stdio_v2.mjs", &["legacy"]).await;
@@ -76,6 +79,7 @@ async fn typescript_sdks_drive_the_binary() {
 
 #[tokio::test]
 async fn six_real_servers_work_side_by_side() {
+    let _loud = crate::MACHINE.read().await;
     // TA-16, TA-17, TA-42, TA-48, TA-49, TA-55, TA-62, TA-66
     let folder = project("underscore");
     let mut toolman = folder.start_raw();
@@ -105,6 +109,12 @@ async fn six_real_servers_work_side_by_side() {
     assert_eq!(file["content"][0]["text"], "hello from a file\n");
     let wrong = client.call("files_read_text_file", json!({"path": 7})).await;
     assert_eq!(wrong["isError"], true);
+    let status = client.call("git_git_status", json!({"repo_path": "repo"})).await;
+    assert!(status.to_string().contains("No commits yet"), "{status}");
+    let graph = client.call("memory_read_graph", json!({})).await;
+    assert_eq!(graph["structuredContent"], json!({"entities": [], "relations": []}));
+    let time = client.call("time_get_current_time", json!({"timezone": "UTC"})).await;
+    assert!(time.to_string().contains("UTC"), "{time}");
     let table = "create table notes (id integer)";
     client.call("sqlite_create_table", json!({"query": table})).await;
     let tables = client.call("sqlite_list_tables", json!({})).await;
@@ -119,6 +129,7 @@ async fn six_real_servers_work_side_by_side() {
 
 #[tokio::test]
 async fn real_server_asks_and_reports_through_us() {
+    let _loud = crate::MACHINE.read().await;
     let folder = project("underscore");
     let mut toolman = folder.start_raw();
     let client = &mut toolman.client;
@@ -145,6 +156,7 @@ async fn real_server_asks_and_reports_through_us() {
 
 #[tokio::test]
 async fn example_of_the_readme_works_when_pasted() {
+    let _loud = crate::MACHINE.read().await;
     let readme = include_str!("../../../../README.md");
     let example = readme.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
     // What `npx` would fetch is installed already.

@@ -37,12 +37,17 @@ async fn progress_comes_under_the_clients_own_token_before_the_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn progress_keeps_a_call_alive_beyond_its_timeout() {
-    let world = World::of([("a", Script::with_tools(["slow", "never"]))])
+async fn silent_call_is_given_up_and_one_that_reports_progress_is_not() {
+    let world = World::of([("a", Script::with_tools(["plod", "never"]))])
         .active(&["*"])
         .call_timeout(Duration::from_secs(5))
         .start();
     let mut client = world.connect().await;
+    let params = json!({"name": "a_plod", "_meta": {"progressToken": 1}});
+    let started = tokio::time::Instant::now();
+    let plodded = client.request("tools/call", params).await;
+    assert_eq!(plodded["result"]["content"][0]["text"], "ok");
+    assert_eq!(started.elapsed().as_secs(), 16);
     let result = client.call("a_never", json!({})).await;
     assert_eq!(
         result["structuredContent"]["error"],
@@ -64,6 +69,7 @@ async fn upstream_questions_reach_the_client_whose_call_is_under_way() {
         let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"the": method}});
         client.send(&answer.to_string()).await;
         assert_eq!(client.answer(id).await["result"]["structuredContent"], json!({"the": method}));
+        bystander.request("ping", json!({})).await;
         assert_eq!(bystander.count(method), 0);
     }
 }
@@ -125,12 +131,8 @@ async fn cancelled_call_is_cancelled_at_the_upstream_and_not_answered() {
     let cancel =
         json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
     client.send(&cancel.to_string()).await;
-    let seen = loop {
-        let seen = client.call("a_seen", json!({})).await["structuredContent"]["seen"].clone();
-        if seen.to_string().contains("cancelled") {
-            break seen;
-        }
-    };
+    client.request("ping", json!({})).await;
+    let seen = client.call("a_seen", json!({})).await["structuredContent"]["seen"].clone();
     let cancelled = seen.as_array().unwrap().iter().filter(|s| s.to_string().contains("cancelled"));
     assert_eq!(cancelled.count(), 1);
     // The id is free again, and its answer was never sent.
@@ -156,4 +158,15 @@ async fn log_messages_of_a_call_reach_its_client() {
     client.call("a_log", json!({})).await;
     let message = client.next("notifications/message").await;
     assert_eq!(message["params"], json!({"level": "info", "data": "hello", "x-vendor": 1}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn log_level_is_passed_on() {
+    let mut client = world().connect().await;
+    let answer = client.request("logging/setLevel", json!({"level": "debug"})).await;
+    assert_eq!(answer["result"], json!({}));
+    client.call("a_echo", json!({})).await;
+    let seen = client.call("a_seen", json!({})).await["structuredContent"]["seen"].clone();
+    let expected = json!(r#"logging/setLevel {"level":"debug"}"#);
+    assert!(seen.as_array().unwrap().contains(&expected), "{seen}");
 }

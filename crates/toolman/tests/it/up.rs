@@ -4,15 +4,17 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 use testkit::binary::Folder;
-use testkit::http::{HttpAnswer, send};
+use testkit::client::PATIENCE;
+use testkit::http::{HttpAnswer, send, send_raw};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::Child;
+use tokio::time::timeout;
 
 use crate::{TOOLMAN, folder};
 
 /// A running `toolman up` and what a client needs to reach it.
 struct Up {
-    _child: Child,
+    child: Child,
     banner: String,
     address: String,
     token: String,
@@ -26,7 +28,7 @@ impl Up {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut banner = String::new();
-        while let Some(line) = lines.next_line().await.unwrap() {
+        while let Some(line) = timeout(PATIENCE, lines.next_line()).await.unwrap().unwrap() {
             banner += &format!("{line}\n");
             if line.starts_with("Stop with") {
                 break;
@@ -35,7 +37,7 @@ impl Up {
         let url = banner.lines().next().unwrap().rsplit(' ').next().unwrap();
         let address = url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
         let token = banner.split("Token:\n").nth(1).unwrap().lines().next().unwrap().trim();
-        Up { _child: child, address, token: token.to_owned(), banner, session: None }
+        Up { child, address, token: token.to_owned(), banner, session: None }
     }
 
     async fn post(&self, message: &Value) -> HttpAnswer {
@@ -128,8 +130,12 @@ async fn stranger_is_not_let_in() {
     for path in ["/", "/MCP", "//mcp", "/mcp/x"] {
         assert_eq!(send(&up.address, "POST", path, &[own], &ping).await.status, 404, "{path}");
     }
-    let large = "x".repeat(5 * 1024 * 1024);
-    assert_eq!(send(&up.address, "POST", "/mcp", &[own], &large).await.status, 413);
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: {bearer}\r\nAccept: */*\r\n\
+         Content-Type: application/json\r\nContent-Length: 104857600\r\n\r\n",
+        up.address
+    );
+    assert_eq!(send_raw(&up.address, &head).await.status, 413, "before the body is sent");
     assert_eq!(send(&up.address, "POST", "/mcp", &[own], "{oops").await.status, 400);
     assert_eq!(send(&up.address, "PUT", "/mcp", &[own], "").await.status, 405);
 }
@@ -169,7 +175,7 @@ async fn session_streams_changes_and_ends() {
     heard += &String::from_utf8_lossy(&chunk[..count]);
     up.post(&call(1, "a_grow", json!({}))).await;
     while !heard.contains("notifications/tools/list_changed") {
-        let count = stream.read(&mut chunk).await.unwrap();
+        let count = timeout(PATIENCE, stream.read(&mut chunk)).await.unwrap().unwrap();
         assert!(count > 0, "{heard}");
         heard += &String::from_utf8_lossy(&chunk[..count]);
     }
@@ -177,6 +183,27 @@ async fn session_streams_changes_and_ends() {
     assert_eq!(send(&up.address, "DELETE", "/mcp", &headers, "").await.status, 204);
     assert_eq!(send(&up.address, "DELETE", "/mcp", &headers, "").await.status, 404);
     assert_eq!(up.post(&request(2, "ping", json!({}))).await.status, 404);
+    let rest = timeout(PATIENCE, stream.read_to_end(&mut Vec::new())).await;
+    rest.unwrap().expect("the stream ends with its session");
+}
+
+#[tokio::test]
+async fn signal_ends_it_at_once_but_for_calls_under_way() {
+    let folder = folder("active_toolsets = [\"*\"]", &[("a", "slow --ignore-eof")]);
+    let mut up = Up::start(&folder).await;
+    up.initialize().await;
+    let _quiet = crate::MACHINE.write().await;
+    // One connection that says nothing, and one call that takes its time.
+    let _silent = tokio::net::TcpStream::connect(&up.address).await.unwrap();
+    let slow = call(1, "a_slow", json!({"ms": 600}));
+    let pid = up.child.id().unwrap();
+    let (answer, ()) = tokio::join!(up.post(&slow), async {
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        testkit::processes::kill("-TERM", pid);
+    });
+    assert_eq!(answer.json()["result"]["content"][0]["text"], "ok");
+    let ended = timeout(std::time::Duration::from_secs(2), up.child.wait()).await;
+    assert!(ended.expect("nothing else is waited for").unwrap().success());
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
-use super::{Connection, Notice};
+use super::Connection;
 use crate::error::Error;
 use crate::limits::{ASK_TIMEOUT, ASKS_MAX, LINE_BYTES_MAX};
 use crate::relay::{Ask, Relay, Upcall};
@@ -57,7 +57,13 @@ impl Connection {
             Ok(Message::Notification { method, params }) => {
                 self.receive_notice(&method, params.as_ref(), frame);
             }
-            Err(rejection) => complaints.add(self, &rejection.reason, frame),
+            Err(rejection) => {
+                complaints.add(self, &rejection.reason, frame);
+                if let Some(id) = rejection.id {
+                    let upstream = self.0.upstream.clone();
+                    self.settle(&id, Err(Error::Garbled { upstream, reason: rejection.reason }));
+                }
+            }
         }
     }
 
@@ -87,16 +93,16 @@ impl Connection {
         match method {
             "notifications/progress" => self.relay_progress(params),
             "notifications/cancelled" => self.cancel_ask(params),
-            "notifications/tools/list_changed" => self.tell(Notice::ListChanged("tools")),
-            "notifications/resources/list_changed" => self.tell(Notice::ListChanged("resources")),
-            "notifications/prompts/list_changed" => self.tell(Notice::ListChanged("prompts")),
+            "notifications/tools/list_changed" => self.note_change("tools"),
+            "notifications/resources/list_changed" => self.note_change("resources"),
+            "notifications/prompts/list_changed" => self.note_change("prompts"),
             // Subscriptions are not offered, so nobody asked for it.
             "notifications/resources/updated" => {}
             _ => {
                 let notice = Upcall::Notice(frame.clone());
                 match self.audience() {
                     Audience::One(relay) => (relay.deliver)(notice),
-                    Audience::Nobody => self.tell(Notice::Unsolicited(notice)),
+                    Audience::Nobody => (self.0.unsolicited)(notice),
                     Audience::Several => {}
                 }
             }
@@ -130,15 +136,14 @@ impl Connection {
             return self.respond(&id, &refusal("too many requests wait for an answer"));
         }
         let (answer, answered) = oneshot::channel();
-        let upstream = self.0.upstream.clone();
         let notices = self.0.outgoing.clone();
-        let ask = Upcall::Ask(Ask { upstream, method: method.clone(), params, answer, notices });
+        let ask = Upcall::Ask(Ask { method: method.clone(), params, answer, notices });
         match self.audience() {
             Audience::One(relay) => {
                 self.extend_calls_of(relay.client);
                 (relay.deliver)(ask);
             }
-            Audience::Nobody => self.tell(Notice::Unsolicited(ask)),
+            Audience::Nobody => (self.0.unsolicited)(ask),
             Audience::Several => drop(ask),
         }
         let connection = self.clone();
@@ -185,8 +190,9 @@ impl Connection {
         _ = self.0.outgoing.try_send(frame);
     }
 
-    fn tell(&self, notice: Notice) {
-        _ = self.0.notices.try_send(notice);
+    fn note_change(&self, capability: &'static str) {
+        self.state().changed.insert(capability);
+        self.0.changed.notify_one();
     }
 
     /// Whom a message that names no call is for: the one client that has calls under way.

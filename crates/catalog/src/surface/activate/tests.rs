@@ -141,6 +141,11 @@ fn missing_and_mistyped_lists_are_named() {
         ),
         "`tools_on` must be a list of names (strings)"
     );
+    let many = vec!["x"; 1_001].join(" ");
+    assert_eq!(
+        call(UPSTREAMS, &lists("", &many, "", "")),
+        "at most 1000 names fit in a list; use `server:*` for many"
+    );
     assert_eq!(call(UPSTREAMS, "[]"), "the arguments can't be read: not a JSON object");
 }
 

@@ -1,0 +1,24 @@
+//! What we say ourselves in place of an upstream: success flag, result, actionable error.
+
+use crate::json;
+
+/// The object that carries the verdict.
+pub fn object(verdict: Result<&str, &str>) -> String {
+    let (success, result, error) = match verdict {
+        Ok(result) => (true, json::quote(result), "null".to_owned()),
+        Err(error) => (false, "null".to_owned(), json::quote(error)),
+    };
+    format!(r#"{{"success":{success},"result":{result},"error":{error}}}"#)
+}
+
+/// The result of a tool call: the verdict as text and as structure, then further text blocks.
+pub fn tool_result(verdict: Result<&str, &str>, further: Option<&str>) -> String {
+    let object = object(verdict);
+    let block = |text: &str| format!(r#"{{"type":"text","text":{}}}"#, json::quote(text));
+    let further = further.map_or(String::new(), |text| format!(",{}", block(text)));
+    format!(
+        r#"{{"content":[{}{further}],"structuredContent":{object},"isError":{}}}"#,
+        block(&object),
+        verdict.is_err()
+    )
+}
