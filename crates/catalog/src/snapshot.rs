@@ -9,6 +9,7 @@ use std::collections::hash_map::Entry;
 use bytes::Bytes;
 use mcp::items::{Definition, Inventory, Kind};
 use mcp::names::{Namespace, NamespacedName, UpstreamName, UriStyle};
+use mcp::text::is_hidden;
 use mcp::uri_template::UriTemplate;
 
 use crate::patterns::Patterns;
@@ -256,10 +257,10 @@ fn prefixes(offer: &Offer<'_>) -> Vec<String> {
     prefixes
 }
 
-/// A description on one line without control characters, cut at [`SUMMARY_CHARS`].
+/// A description on one line without hidden characters, cut at [`SUMMARY_CHARS`].
 fn summarize(description: &str) -> Box<str> {
     let mut summary = String::new();
-    let words = description.split(|c: char| c.is_whitespace() || c.is_control());
+    let words = description.split(|c: char| c.is_whitespace() || is_hidden(c));
     for word in words.filter(|word| !word.is_empty()) {
         if !summary.is_empty() {
             summary.push(' ');

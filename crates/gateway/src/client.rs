@@ -16,6 +16,7 @@ use upstream::relay::{Ask, Relay, Upcall};
 use crate::auth::Caller;
 use crate::error::Error;
 use crate::limits::{ASKS_PER_CLIENT_MAX, CALLS_PER_CLIENT_MAX};
+use crate::outbox::Outbox;
 
 /// Whom a client's selection belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +38,7 @@ pub struct Introduction {
 #[derive(Clone, Debug)]
 pub struct Outlet {
     pub(crate) relay: Relay,
-    frames: mpsc::Sender<Bytes>,
+    outbox: Outbox,
 }
 
 #[derive(Debug)]
@@ -66,9 +67,8 @@ struct State {
 impl State {
     fn send_list_changes(&mut self) {
         let (true, Some(outlet)) = (self.is_ready, &self.outlet) else { return };
-        let frames = &outlet.frames;
-        self.list_changes
-            .retain(|method| frames.try_send(rpc::notification(method, None)).is_err());
+        let outbox = &outlet.outbox;
+        self.list_changes.retain(|method| !outbox.try_send(rpc::notification(method, None)));
     }
 }
 
@@ -108,21 +108,19 @@ impl Client {
         self.introduction.set(introduction).map_err(|_| Error::Reinitialized)
     }
 
-    /// A way to this client that ends in `frames`; a frame that finds it full is lost.
-    pub fn outlet(self: &Arc<Self>, frames: mpsc::Sender<Bytes>) -> Outlet {
-        let (client, queue) = (Arc::clone(self), frames.clone());
+    /// A way to this client that ends in `outbox`; a message that finds it full is lost.
+    pub fn outlet(self: &Arc<Self>, outbox: Outbox) -> Outlet {
+        let (client, out) = (Arc::clone(self), outbox.clone());
         let deliver = move |upcall| {
             // The place is taken first: a request that can't be sent must be refused at once.
-            let Ok(place) = queue.try_reserve() else { return };
+            let Some(place) = out.reserve() else { return false };
             let frame = match upcall {
                 Upcall::Notice(frame) => Some(frame),
-                Upcall::Ask(ask) => client.ask(ask, &queue),
+                Upcall::Ask(ask) => client.ask(ask, &out),
             };
-            if let Some(frame) = frame {
-                place.send(frame);
-            }
+            frame.map(|frame| place.send(frame)).is_some()
         };
-        Outlet { relay: Relay { client: self.id, deliver: Arc::new(deliver) }, frames }
+        Outlet { relay: Relay { client: self.id, deliver: Arc::new(deliver) }, outbox }
     }
 
     /// Takes messages that belong to no request from now on; replaces an earlier outlet.
@@ -154,7 +152,7 @@ impl Client {
             state.outlet.clone().filter(|_| state.is_ready)
         };
         if let Some(outlet) = outlet {
-            (outlet.relay.deliver)(upcall);
+            _ = (outlet.relay.deliver)(upcall);
         }
     }
 
@@ -190,8 +188,8 @@ impl Client {
 
     /// Makes a request to this client of what an upstream asks; `None` if it can't answer such.
     ///
-    /// When the upstream loses interest, the client is told over `frames`.
-    fn ask(self: &Arc<Self>, ask: Ask, frames: &mpsc::Sender<Bytes>) -> Option<Bytes> {
+    /// When the upstream loses interest, the client is told over `outbox`.
+    fn ask(self: &Arc<Self>, ask: Ask, outbox: &Outbox) -> Option<Bytes> {
         if !self.can_answer(&ask.method) {
             return None;
         }
@@ -212,7 +210,7 @@ impl Client {
         state.asks.insert(id, PendingAsk { reply, progress_token, notices: ask.notices });
         drop(state);
         let frame = rpc::request(&id.to_string(), &ask.method, params.as_deref());
-        tokio::spawn(Arc::clone(self).await_answer(id, ask.answer, replied, frames.clone()));
+        tokio::spawn(Arc::clone(self).await_answer(id, ask.answer, replied, outbox.clone()));
         Some(frame)
     }
 
@@ -221,7 +219,7 @@ impl Client {
         id: u64,
         mut answer: oneshot::Sender<Outcome>,
         replied: oneshot::Receiver<Outcome>,
-        frames: mpsc::Sender<Bytes>,
+        outbox: Outbox,
     ) {
         tokio::select! {
             outcome = replied => {
@@ -233,7 +231,7 @@ impl Client {
                 self.state().asks.remove(&id);
                 let params = format!(r#"{{"requestId":{id},"reason":"no longer wanted"}}"#);
                 let notice = rpc::notification("notifications/cancelled", Some(params.as_bytes()));
-                _ = frames.try_send(notice);
+                outbox.try_send(notice);
             }
         }
     }

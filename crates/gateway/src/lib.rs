@@ -7,6 +7,7 @@ pub mod client;
 pub mod dispatch;
 pub mod error;
 pub mod limits;
+pub mod outbox;
 pub mod refresh;
 
 use std::collections::HashMap;

@@ -3,9 +3,15 @@
 use std::time::Duration;
 
 /// Calls that one client may have under way.
-pub const CALLS_PER_CLIENT_MAX: usize = 1_024;
+pub const CALLS_PER_CLIENT_MAX: usize = 256;
 /// Requests to one client that wait for its answer.
 pub const ASKS_PER_CLIENT_MAX: usize = 64;
+/// Messages that wait to be sent to one client.
+pub const OUTBOX_FRAMES_MAX: usize = 256;
+/// Bytes that may wait before notices get lost and no further request is taken on.
+pub const OUTBOX_BYTES_MAX: usize = 1024 * 1024;
+/// Bytes that are written to a pipe at a time, unless one message has more.
+pub const BATCH_BYTES: usize = 64 * 1024;
 /// Events of all upstreams that wait to be looked at.
 pub const EVENTS_MAX: usize = 1_024;
 /// Of an upstream's instructions, how much is passed on.

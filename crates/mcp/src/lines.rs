@@ -4,6 +4,8 @@
 
 use bytes::{Buf, Bytes, BytesMut};
 
+use crate::rpc::Raw;
+
 /// How much of each end of an oversized line is kept, to find out which request it answered.
 const EDGE: usize = 4096;
 
@@ -90,27 +92,36 @@ fn tail_of(line: &[u8]) -> Bytes {
     Bytes::copy_from_slice(&line[line.len().saturating_sub(EDGE)..])
 }
 
-/// The number that an oversized response carries as its `id`, near either end of the line.
+/// Which way a message goes whose id is to be guessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    Request,
+    Answer,
+}
+
+/// The id of a message that could not be parsed, from the two ends of its line.
 ///
-/// A guess by design: the line was not parsed. The caller checks it against what is pending.
-pub fn id_of_oversized(head: &[u8], tail: &[u8]) -> Option<u64> {
-    let number_after = |text: &[u8], at: usize| {
-        let rest = text[at + 5..].trim_ascii_start();
-        let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
-        std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()
-    };
-    if memchr::memmem::find(head, b"\"method\"").is_some() {
-        return None; // A request of the peer has an id of its own.
+/// A guess by design: the caller checks it against what is pending, or answers under it what
+/// would go unanswered otherwise.
+pub fn guess_id(head: &[u8], tail: &[u8], direction: Direction) -> Option<Raw> {
+    let find = |text: &[u8], key: &str| memchr::memmem::find(text, key.as_bytes());
+    let is_request = find(head, "\"method\"").or_else(|| find(tail, "\"method\"")).is_some();
+    if !head.trim_ascii_start().starts_with(b"{") || is_request != (direction == Direction::Request)
+    {
+        return None;
     }
-    let payload = [b"\"result\"".as_slice(), b"\"error\""]
-        .iter()
-        .filter_map(|key| memchr::memmem::find(head, key))
-        .min()
-        .unwrap_or(head.len());
-    let in_head = memchr::memmem::find(&head[..payload], b"\"id\":").map(|at| (head, at));
-    let in_tail = memchr::memmem::rfind(tail, b"\"id\":").map(|at| (tail, at));
-    let (text, at) = in_head.or(in_tail)?;
-    number_after(text, at)
+    // What lies before the payload, or after it, is the envelope.
+    let payload = ["\"result\"", "\"error\"", "\"params\""].iter();
+    let payload = payload.filter_map(|key| find(head, key)).min().unwrap_or(head.len());
+    let in_head = find(&head[..payload], "\"id\"").map(|at| &head[at..]);
+    let text = in_head.or_else(|| Some(&tail[memchr::memmem::rfind(tail, b"\"id\"")?..]))?;
+    let value = text["\"id\"".len()..].trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
+    let len = match value.first()? {
+        b'"' => 2 + memchr::memchr2(b'"', b'\\', &value[1..])?,
+        _ => value.iter().take_while(|b| b.is_ascii_digit() || **b == b'-').count(),
+    };
+    let id = value.get(..len).filter(|id| !id.is_empty() && !id.ends_with(b"\\"))?;
+    Some(Raw::trusted(Bytes::copy_from_slice(id)))
 }
 
 /// `frame` on one line: newlines between JSON tokens become blanks.

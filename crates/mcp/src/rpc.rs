@@ -94,7 +94,8 @@ pub fn parse(frame: &Bytes) -> Result<Message, Rejection> {
     if version.and_then(json::string).as_deref() != Some("2.0") {
         return refuse("member `jsonrpc` must be \"2.0\"");
     }
-    if id.as_ref().is_some_and(|id| !is_usable_id(id)) {
+    let is_error_about_nothing = method.is_none() && error.is_some() && result.is_none();
+    if id.as_ref().is_some_and(|id| !is_usable_id(id)) && !is_error_about_nothing {
         return refuse("member `id` must be a string or a number");
     }
     let Some(method) = method else {

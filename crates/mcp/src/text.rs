@@ -11,9 +11,16 @@ pub fn shorten(text: &str) -> String {
     if rest.next().is_some() { format!("{escaped}…") } else { escaped }
 }
 
-/// The same text without control characters, which could drive a terminal.
+/// The same text without what could drive a terminal or deceive its reader.
 pub fn tame(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars().map(|c| if is_hidden(c) { ' ' } else { c }).collect()
+}
+
+/// Whether a character acts without being seen: controls, and marks that turn or hide text.
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]
@@ -24,6 +31,6 @@ mod tests {
     fn strange_text_is_escaped_and_cut() {
         assert_eq!(shorten("a\u{1b}[8m"), "a\\u{1b}[8m");
         assert_eq!(shorten(&"é".repeat(81)), format!("{}…", "é".repeat(80)));
-        assert_eq!(tame("a\u{1b}[8m\u{9b}b"), "a [8m b");
+        assert_eq!(tame("a\u{1b}[8m\u{9b}b\u{202e}c"), "a [8m b c");
     }
 }

@@ -25,7 +25,7 @@ use crate::http::checks::Checks;
 use crate::http::endpoint::Endpoint;
 use crate::http::sessions::Sessions;
 use crate::limits::{
-    ACCEPT_PAUSE, CONNECTIONS_MAX, DRAIN_MAX, HEAD_BYTES_MAX, HEAD_TIMEOUT, HEADERS_MAX,
+    ACCEPT_PAUSE, CLOSE_MAX, CONNECTIONS_MAX, DRAIN_MAX, HEAD_BYTES_MAX, HEAD_TIMEOUT, HEADERS_MAX,
 };
 
 /// Serves until `stop` is called, then lets requests under way finish.
@@ -50,8 +50,9 @@ pub async fn serve(
         let stop = stop.clone();
         tokio::spawn(async move {
             // A connection that never sends a byte would stay open for ever otherwise.
+            let mut first = [0];
             let has_input = tokio::select! {
-                readable = timeout(HEAD_TIMEOUT, stream.readable()) => matches!(readable, Ok(Ok(()))),
+                readable = timeout(HEAD_TIMEOUT, stream.peek(&mut first)) => matches!(readable, Ok(Ok(1..))),
                 () = stop.cancelled() => false,
             };
             if has_input {
@@ -67,7 +68,8 @@ pub async fn serve(
         });
     }
     drop(listener);
-    _ = timeout(DRAIN_MAX, graceful.shutdown()).await;
+    _ = timeout(DRAIN_MAX, endpoint.drained()).await;
+    _ = timeout(CLOSE_MAX, graceful.shutdown()).await;
 }
 
 async fn accept(

@@ -4,19 +4,21 @@ use std::time::Duration;
 
 /// One message from a client.
 pub const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Messages that wait to be written to one client.
-pub const FRAMES_MAX: usize = 256;
 /// How long answers under way are waited for after a stdio client has closed its end.
 pub const STDIN_DRAIN_MAX: Duration = Duration::from_millis(200);
 /// How long the writing of the last answers may take.
 pub const WRITE_DRAIN_MAX: Duration = Duration::from_millis(100);
 /// Requests of one stdio client that are not answered yet; more wait to be read.
-pub const REQUESTS_MAX: usize = 2_048;
+pub const REQUESTS_MAX: usize = 512;
+/// A client that takes nothing of an answer for this long is given up.
+pub const WRITE_STALL_MAX: Duration = Duration::from_mins(5);
 
 /// Connections at the same time.
 pub const CONNECTIONS_MAX: usize = 512;
 /// Sessions at the same time; the one idle longest gives way.
 pub const SESSIONS_MAX: usize = 1_000;
+/// A session id that is longer is none of ours.
+pub const SESSION_ID_BYTES_MAX: usize = 128;
 /// A session that was not used for this long is forgotten.
 pub const SESSION_IDLE_MAX: Duration = Duration::from_hours(24);
 /// Time for a request's head, from the first byte or the end of the request before.
@@ -31,5 +33,7 @@ pub const HEADERS_MAX: usize = 64;
 pub const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Pause after a connection could not be accepted.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+/// How long the last bytes of answers may take at the end.
+pub const CLOSE_MAX: Duration = Duration::from_millis(200);
 /// How long requests under way are waited for at the end.
 pub const DRAIN_MAX: Duration = Duration::from_secs(30);

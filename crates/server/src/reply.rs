@@ -6,21 +6,20 @@ use mcp::items::Kind;
 use mcp::rpc::{self, Code, Outcome, Raw, Rejection};
 use mcp::verdict;
 
-/// The frame that answers a request; `None` where none is to be sent.
-pub fn to_request(id: &Raw, method: &str, outcome: Result<Outcome, Error>) -> Option<Bytes> {
+/// The frame that answers a request.
+pub fn to_request(id: &Raw, method: &str, outcome: Result<Outcome, Error>) -> Bytes {
     match outcome {
-        Ok(Outcome::Result(result)) => Some(rpc::result(id, result.as_bytes())),
-        Ok(Outcome::Error(error)) => Some(rpc::relayed_error(id, error.as_bytes())),
-        Err(Error::Cancelled) => None,
+        Ok(Outcome::Result(result)) => rpc::result(id, result.as_bytes()),
+        Ok(Outcome::Error(error)) => rpc::relayed_error(id, error.as_bytes()),
         Err(error) if method == "tools/call" && is_for_the_model(&error) => {
             let result = verdict::tool_result(Err(&error.to_string()), None);
-            Some(rpc::result(id, result.as_bytes()))
+            rpc::result(id, result.as_bytes())
         }
         Err(error) => {
             let message = error.to_string();
             let data = verdict::object(Err(&message));
             let object = rpc::error_object(code(&error), &message, Some(&data));
-            Some(rpc::error(Some(id), object.as_bytes()))
+            rpc::error(Some(id), object.as_bytes())
         }
     }
 }

@@ -2,22 +2,23 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures_util::FutureExt as _;
 use gateway::Gateway;
 use gateway::auth::Caller;
 use gateway::client::{Client, Outlet, Owner};
 use gateway::dispatch::Request;
-use mcp::lines::{Line, Lines};
+use gateway::error::Error;
+use gateway::limits::BATCH_BYTES;
+use gateway::outbox::{self, Outbox, OutboxQueue};
+use mcp::lines::{Direction, Line, Lines, guess_id};
 use mcp::rpc::{self, Code, Message, Rejection};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::mpsc;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::limits::{
-    FRAMES_MAX, MESSAGE_BYTES_MAX, REQUESTS_MAX, STDIN_DRAIN_MAX, WRITE_DRAIN_MAX,
+    MESSAGE_BYTES_MAX, REQUESTS_MAX, STDIN_DRAIN_MAX, WRITE_DRAIN_MAX, WRITE_STALL_MAX,
 };
 use crate::reply;
 
@@ -30,16 +31,22 @@ pub async fn serve(
     stop: CancellationToken,
 ) {
     let client = gateway.connect(caller, Owner::Process);
-    // Answers wait for a place in the queue; what upstreams say meanwhile does not.
-    let (frames, queue) = mpsc::channel(FRAMES_MAX);
-    let outlet = client.outlet(frames.clone());
+    let (outbox, queue) = outbox::channel();
+    let outlet = client.outlet(outbox.clone());
     client.attach(outlet.clone());
-    let writing = tokio::spawn(write_all(output, queue));
-    let door = Door { gateway: gateway.clone(), client: Arc::clone(&client), frames, outlet };
+    let mut writing = tokio::spawn(write_all(output, queue));
+    let door = Door {
+        gateway: gateway.clone(),
+        client: Arc::clone(&client),
+        outbox,
+        outlet: outlet.clone(),
+    };
     let mut under_way = JoinSet::new();
     let was_stopped = tokio::select! {
-        () = door.read_all(input, &mut under_way, &writing) => false,
+        () = door.read_all(input, &mut under_way) => false,
         () = stop.cancelled() => true,
+        // The client takes no more answers.
+        _ = &mut writing => true,
     };
     if !was_stopped {
         // What was asked before the end is answered, if it does not take long.
@@ -48,26 +55,23 @@ pub async fn serve(
     }
     under_way.shutdown().await;
     gateway.disconnect(&client);
-    drop(door);
-    _ = timeout(WRITE_DRAIN_MAX, writing).await;
+    drop((door, outlet));
+    if !writing.is_finished() {
+        _ = timeout(WRITE_DRAIN_MAX, writing).await;
+    }
 }
 
 #[derive(Clone)]
 struct Door {
     gateway: Gateway,
     client: Arc<Client>,
-    frames: mpsc::Sender<Bytes>,
+    outbox: Outbox,
     outlet: Outlet,
 }
 
 impl Door {
-    /// Reads until the client closes its end, or no longer takes answers.
-    async fn read_all(
-        &self,
-        mut input: impl AsyncRead + Unpin,
-        under_way: &mut JoinSet<()>,
-        writing: &JoinHandle<()>,
-    ) {
+    /// Reads until the client closes its end, and no faster than it takes its answers.
+    async fn read_all(&self, mut input: impl AsyncRead + Unpin, under_way: &mut JoinSet<()>) {
         let mut lines = Lines::new(MESSAGE_BYTES_MAX);
         loop {
             let read = input.read_buf(lines.buffer()).await;
@@ -77,27 +81,30 @@ impl Door {
                 if under_way.len() >= REQUESTS_MAX {
                     under_way.join_next().await;
                 }
+                self.outbox.has_room().await;
                 self.receive(line, under_way).await;
             }
-            if at_end || writing.is_finished() {
+            if at_end {
                 return;
             }
         }
     }
 
     async fn receive(&self, line: Line, under_way: &mut JoinSet<()>) {
-        let rejected = match line {
+        let (mut rejection, ends) = match line {
             Line::Frame(frame) => match rpc::parse(&frame) {
                 Ok(message) => return self.pass(message, under_way),
-                Err(rejection) => rejection,
+                Err(rejection) => (rejection, (frame.clone(), frame)),
             },
-            Line::TooLong { .. } => Rejection {
-                code: Code::INVALID_REQUEST,
-                reason: format!("the message is over {MESSAGE_BYTES_MAX} bytes"),
-                id: None,
-            },
+            Line::TooLong { head, tail } => {
+                let reason = format!("the message is over {MESSAGE_BYTES_MAX} bytes");
+                (Rejection { code: Code::INVALID_REQUEST, reason, id: None }, (head, tail))
+            }
         };
-        _ = self.frames.send(reply::to_rejected(&rejected)).await;
+        // A request that goes unanswered would keep the client waiting.
+        let guess = || guess_id(&ends.0, &ends.1, Direction::Request);
+        rejection.id = rejection.id.or_else(guess);
+        self.outbox.send(reply::to_rejected(&rejection)).await;
     }
 
     fn pass(&self, message: Message, under_way: &mut JoinSet<()>) {
@@ -120,25 +127,26 @@ impl Door {
 
     async fn answer(self, request: Request) {
         let outcome = self.gateway.handle(&self.client, &request, &self.outlet).await;
-        if let Some(frame) = reply::to_request(&request.id, &request.method, outcome) {
-            _ = self.frames.send(frame).await;
+        // Who has cancelled a request expects no answer.
+        if !matches!(outcome, Err(Error::Cancelled)) {
+            let frame = reply::to_request(&request.id, &request.method, outcome);
+            self.outbox.send(frame).await;
         }
     }
 }
 
-/// Writes frames, many at a time, in the order in which they came.
-async fn write_all(mut output: impl AsyncWrite + Unpin, mut queue: mpsc::Receiver<Bytes>) {
-    let mut frames = Vec::new();
-    let mut buffer = Vec::new();
-    while queue.recv_many(&mut frames, FRAMES_MAX).await > 0 {
-        for frame in frames.drain(..) {
-            buffer.extend_from_slice(&mcp::lines::one_line(frame));
-            buffer.push(b'\n');
-        }
-        if output.write_all(&buffer).await.is_err() || output.flush().await.is_err() {
+/// Writes what is queued, in that order. A client that takes nothing for long is given up.
+async fn write_all(mut output: impl AsyncWrite + Unpin, mut queue: OutboxQueue) {
+    let mut lines = Vec::new();
+    while queue.recv_lines(&mut lines).await {
+        let written = async {
+            output.write_all(&lines).await?;
+            output.flush().await
+        };
+        if !matches!(timeout(WRITE_STALL_MAX, written).await, Ok(Ok(()))) {
             return;
         }
-        buffer.clear();
-        buffer.shrink_to(64 * 1024);
+        lines.clear();
+        lines.shrink_to(BATCH_BYTES);
     }
 }

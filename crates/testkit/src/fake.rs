@@ -34,6 +34,8 @@ pub struct Script {
     pub delay: Duration,
     pub revision: Option<String>,
     pub instructions: Option<String>,
+    /// Asks the client for its roots before it gives its first list of tools.
+    pub asks_first: bool,
     /// A file to be made when the list of prompts, the last one, has been given.
     pub mark: Option<PathBuf>,
 }
@@ -172,6 +174,14 @@ impl Server {
             "initialize" => {
                 tokio::time::sleep(script.delay).await;
                 self.result(&id, &introduction(&script));
+            }
+            "tools/list" if script.asks_first => {
+                self.script.lock().unwrap().asks_first = false;
+                let (answer, answered) = oneshot::channel();
+                self.asks.lock().unwrap().push_back(answer);
+                self.send(rpc::request("\"first\"", "roots/list", None));
+                _ = answered.await;
+                self.result(&id, &page(&script, Kind::Tool, params.as_ref()));
             }
             "tools/call" => self.call(id, params.unwrap()).await,
             "resources/read" => self.read(&id, &params.unwrap()),

@@ -12,9 +12,11 @@ pub async fn run(cli: &Cli, check: &Check) -> anyhow::Result<i32> {
         () = terminal::wait_until_ready(&host.gateway) => Some(Report::of(&host.gateway)),
         () = stop.cancelled() => None,
     };
+    let mut printed = Ok(());
     if let Some(report) = &report {
-        terminal::print(&if check.json { report.json() } else { report.text() });
+        printed = terminal::print(&if check.json { report.json() } else { report.text() });
     }
     host.gateway.stop().await;
+    printed?;
     Ok(i32::from(!report.is_some_and(|report| report.is_fine())))
 }

@@ -19,11 +19,10 @@ fn open(cli: &Cli) -> anyhow::Result<PathBuf> {
             Misuse("there is no home folder; say with `--data-dir DIR` where to keep data".into())
         })?,
     };
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&folder)
-        .with_context(|| format!("can't use the data directory `{}`", folder.display()))?;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(|error| {
+        let folder = folder.display();
+        Misuse(format!("can't use the data directory `{folder}`: {error}; name another one"))
+    })?;
     Ok(folder)
 }
 
@@ -39,9 +38,10 @@ fn default_folder() -> Option<PathBuf> {
 ///
 /// It is kept so that clients need no new settings after a restart.
 pub fn token(cli: &Cli) -> anyhow::Result<String> {
-    if let Ok(token) = std::env::var("BEARER_TOKEN") {
-        if token.len() < TOKEN_CHARS_MIN || token.contains(char::is_whitespace) {
-            let reason = "BEARER_TOKEN is too weak; use at least 16 characters without blanks, \
+    if let Some(token) = std::env::var_os("BEARER_TOKEN") {
+        let token = token.into_string().unwrap_or_default();
+        if token.len() < TOKEN_CHARS_MIN || !token.bytes().all(|b| b.is_ascii_graphic()) {
+            let reason = "BEARER_TOKEN is too weak; use at least 16 visible ASCII characters, \
                 or unset it to have one generated";
             return Err(Misuse(reason.into()).into());
         }

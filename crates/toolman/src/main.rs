@@ -5,6 +5,7 @@ mod cli;
 mod data_dir;
 mod demo;
 mod host;
+mod log;
 mod report;
 mod run;
 mod terminal;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         terminal::complain(&format!("toolman: {error:#}"));
         if is_misuse { 2 } else { 1 }
     });
+    log::flush();
     std::process::exit(code)
 }
 
@@ -51,7 +53,7 @@ async fn run(cli: Cli) -> anyhow::Result<i32> {
         Some(Command::Check(check)) => check::run(&cli, check).await,
         Some(Command::Tools(tools)) => tools::run(&cli, tools).await,
         Some(Command::Completions { shell }) => {
-            terminal::print(&cli::completions(*shell));
+            terminal::print(&cli::completions(*shell))?;
             Ok(0)
         }
     }
@@ -72,7 +74,7 @@ fn start_log() {
         .unwrap_or_else(|_| EnvFilter::new("warn"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(log::Log::start)
         .with_ansi(terminal::has_colour())
         .init();
 }

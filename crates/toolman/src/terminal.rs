@@ -7,11 +7,14 @@ use gateway::Gateway;
 use tokio::time::interval;
 use upstream::supervisor::Phase;
 
-/// Writes to stdout. A reader that has gone away (`| head`) ends the program quietly.
-pub fn print(text: &str) {
+/// Writes to stdout. That its reader has gone away (`| head`) is no error.
+pub fn print(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
-    if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
-        std::process::exit(0);
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(anyhow::Error::from(error).context("can't write to stdout"))
+        }
+        _ => Ok(()),
     }
 }
 

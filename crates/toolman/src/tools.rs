@@ -14,7 +14,6 @@ use mcp::json;
 use mcp::rpc::{Outcome, Raw};
 use mcp::text::tame;
 use serde_json::Value;
-use tokio::sync::mpsc;
 
 use crate::cli::{Cli, Misuse, Tools};
 use crate::host::{Host, stop_on_signals};
@@ -30,7 +29,7 @@ pub async fn run(cli: &Cli, tools: &Tools) -> anyhow::Result<i32> {
     let work = async {
         terminal::wait_until_ready(&host.gateway).await;
         match tools {
-            Tools::List { json } => Ok(list(&host.gateway, *json)),
+            Tools::List { json } => list(&host.gateway, *json),
             Tools::Inspect { name } => inspect(&host.gateway, name),
             Tools::Call { name, json, .. } => {
                 call(cli, &host.gateway, name, &arguments, *json).await
@@ -45,14 +44,14 @@ pub async fn run(cli: &Cli, tools: &Tools) -> anyhow::Result<i32> {
     outcome
 }
 
-fn list(gateway: &Gateway, as_json: bool) -> i32 {
+fn list(gateway: &Gateway, as_json: bool) -> anyhow::Result<i32> {
     let catalog = gateway.catalog();
     let tools = catalog.items(Kind::Tool);
     if as_json {
         let definitions: Vec<_> =
             tools.iter().map(|tool| String::from_utf8_lossy(&tool.definition)).collect();
-        terminal::print(&format!("[{}]\n", definitions.join(",\n ")));
-        return 0;
+        terminal::print(&format!("[{}]\n", definitions.join(",\n ")))?;
+        return Ok(0);
     }
     let mut table = Table::new();
     table.load_style(comfy_table::presets::NOTHING);
@@ -60,8 +59,8 @@ fn list(gateway: &Gateway, as_json: bool) -> i32 {
         let mark = if tool.starts_on { "*" } else { " " };
         table.add_row([mark.to_owned(), tool.name.to_string(), tame(&tool.summary)]);
     }
-    terminal::print(&format!("{table}\n"));
-    0
+    terminal::print(&format!("{table}\n"))?;
+    Ok(0)
 }
 
 fn inspect(gateway: &Gateway, name: &str) -> anyhow::Result<i32> {
@@ -78,7 +77,7 @@ fn inspect(gateway: &Gateway, name: &str) -> anyhow::Result<i32> {
         found.origin.name,
         if found.starts_on { "active" } else { "inactive" },
         catalog::tokens::estimate(&found.definition),
-    ));
+    ))?;
     Ok(0)
 }
 
@@ -90,6 +89,7 @@ async fn call(
     as_json: bool,
 ) -> anyhow::Result<i32> {
     let caller = Session::open(cli, gateway).await?;
+    caller.client.view().find(Kind::Tool, name)?;
     let quoted = json::quote(name);
     let on = format!(
         r#"{{"name":"{}","arguments":{{"tools_on":[{quoted}],"tools_off":[],"resources_on":[],"resources_off":[]}}}}"#,
@@ -103,7 +103,7 @@ async fn call(
         Outcome::Result(result) if as_json => (as_sent(result), is_error(result)),
         Outcome::Result(result) => (readable(result), is_error(result)),
     };
-    terminal::print(&format!("{text}\n"));
+    terminal::print(&format!("{text}\n"))?;
     Ok(i32::from(failed))
 }
 
@@ -129,8 +129,8 @@ impl Session {
     async fn open(cli: &Cli, gateway: &Gateway) -> anyhow::Result<Session> {
         let client = gateway.connect(gateway::auth::local(cli.agent.clone()), Owner::Session);
         // Nobody listens to what comes before the answer.
-        let (frames, _) = mpsc::channel(1);
-        let outlet = client.outlet(frames);
+        let (outbox, _) = gateway::outbox::channel();
+        let outlet = client.outlet(outbox);
         let session = Session { gateway: gateway.clone(), client, outlet };
         let version = mcp::version::Revision::NEWEST;
         let hello = format!(r#"{{"protocolVersion":"{version}","capabilities":{{}}}}"#);

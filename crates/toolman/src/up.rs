@@ -32,7 +32,10 @@ pub async fn run(cli: &Cli, up: &Up) -> anyhow::Result<i32> {
     ));
     tokio::select! {
         () = terminal::wait_until_ready(&host.gateway) => {
-            terminal::print(&banner(&host, &url, &token));
+            // It serves, whether or not anybody reads this.
+            if let Err(error) = terminal::print(&banner(&host, &url, &token)) {
+                tracing::warn!("{error:#}");
+            }
         }
         () = stop.cancelled() => {}
     }

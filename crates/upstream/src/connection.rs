@@ -15,12 +15,12 @@ use mcp::rpc::{self, Outcome, Raw};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::error::Error;
-use crate::limits::{CALL_TOTAL_MAX, CALLS_MAX, OUTGOING_MAX};
+use crate::limits::{CALL_TOTAL_MAX, CALLS_MAX, OUTGOING_MAX, STDIN_CLOSE_GRACE};
 use crate::relay::{Relay, Upcall};
 
 /// A request to be made.
@@ -51,6 +51,8 @@ struct Shared {
     changed: Notify,
     /// Cancelled when the conversation is over.
     closed: CancellationToken,
+    /// Cancelled when the server takes no more input.
+    unwritable: CancellationToken,
     /// The reading task, so that the last output can be waited for.
     reading: TaskTracker,
 }
@@ -95,9 +97,11 @@ impl Connection {
             state: Mutex::default(),
             changed: Notify::new(),
             closed: CancellationToken::new(),
+            unwritable: CancellationToken::new(),
             reading: TaskTracker::new(),
         }));
-        tokio::spawn(write_all(writer, queue, connection.0.closed.clone()));
+        let (closed, unwritable) = (connection.0.closed.clone(), connection.0.unwritable.clone());
+        tokio::spawn(write_all(writer, queue, closed, unwritable));
         connection.0.reading.spawn(incoming::read_all(connection.clone(), reader));
         connection.0.reading.close();
         connection
@@ -105,8 +109,8 @@ impl Connection {
 
     /// Makes a request and waits for its answer. Dropped, it cancels the request.
     pub async fn call(&self, call: Call<'_>) -> Result<Outcome, Error> {
-        let (timeout, started) = (call.timeout, Instant::now());
-        let mut ticket = self.admit(call.relay, call.progress_token, timeout)?;
+        let (patience, started) = (call.timeout, Instant::now());
+        let mut ticket = self.admit(call.relay, call.progress_token, patience)?;
         let id = ticket.id.to_string();
         let frame = rpc::request(&id, call.method, (call.params)(&id).as_deref());
         let upstream = || self.0.upstream.clone();
@@ -114,10 +118,10 @@ impl Connection {
             if started.elapsed() >= CALL_TOTAL_MAX {
                 Error::Unfinished { upstream: upstream(), waited: CALL_TOTAL_MAX }
             } else {
-                Error::Timeout { upstream: upstream(), waited: timeout }
+                Error::Timeout { upstream: upstream(), waited: patience }
             }
         };
-        match timeout_at(started + timeout, self.0.outgoing.send(frame)).await {
+        match timeout_at(started + patience, self.0.outgoing.send(frame)).await {
             Ok(Ok(())) => ticket.sent = call.method != "initialize",
             Ok(Err(_)) => return Err(self.end()),
             Err(_) => return Err(silent()),
@@ -129,7 +133,8 @@ impl Connection {
             };
             tokio::select! {
                 answer = &mut ticket.reply => return answer.unwrap_or_else(|_| Err(self.end())),
-                () = sleep_until(deadline) => {
+                // A deadline that was put off may be put back, so it is looked at in between.
+                () = sleep_until(deadline.min(Instant::now() + patience)) => {
                     if self.deadline_of(ticket.id, started).is_some_and(|d| d <= Instant::now()) {
                         return Err(silent());
                     }
@@ -177,6 +182,11 @@ impl Connection {
     /// Waits until everything that the server has written is read.
     pub async fn drained(&self) {
         self.0.reading.wait().await;
+    }
+
+    /// Waits until the server takes no more input.
+    pub async fn unwritable(&self) {
+        self.0.unwritable.cancelled().await;
     }
 
     /// How many calls of clients the server has answered.
@@ -255,34 +265,28 @@ async fn write_all(
     mut writer: impl AsyncWrite + Unpin,
     mut queue: mpsc::Receiver<Bytes>,
     closed: CancellationToken,
+    unwritable: CancellationToken,
 ) {
     let mut frames = Vec::new();
     let mut buffer = Vec::new();
-    loop {
-        let count = tokio::select! {
-            count = queue.recv_many(&mut frames, OUTGOING_MAX) => count,
-            () = closed.cancelled() => 0,
-        };
-        if count == 0 {
-            break;
+    let writing = async {
+        while queue.recv_many(&mut frames, OUTGOING_MAX).await > 0 {
+            for frame in frames.drain(..) {
+                buffer.extend_from_slice(&mcp::lines::one_line(frame));
+                buffer.push(b'\n');
+            }
+            if writer.write_all(&buffer).await.is_err() || writer.flush().await.is_err() {
+                // The queue stays: why the server is gone is told by who watches it.
+                unwritable.cancel();
+                return std::future::pending().await;
+            }
+            buffer.clear();
+            buffer.shrink_to(64 * 1024);
         }
-        for frame in frames.drain(..) {
-            buffer.extend_from_slice(&mcp::lines::one_line(frame));
-            buffer.push(b'\n');
-        }
-        let written = async {
-            writer.write_all(&buffer).await?;
-            writer.flush().await
-        };
-        let result = tokio::select! {
-            result = written => result,
-            () = closed.cancelled() => break,
-        };
-        if result.is_err() {
-            break; // The reading side learns of the end.
-        }
-        buffer.clear();
-        buffer.shrink_to(64 * 1024);
+    };
+    tokio::select! {
+        () = writing => {}
+        () = closed.cancelled() => {}
     }
-    _ = writer.shutdown().await;
+    _ = timeout(STDIN_CLOSE_GRACE, writer.shutdown()).await;
 }

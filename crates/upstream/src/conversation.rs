@@ -8,10 +8,11 @@ use mcp::json;
 use mcp::rpc::{self, Outcome, Raw};
 use mcp::text::shorten;
 use mcp::version::Revision;
+use tokio::time::Instant;
 
 use crate::connection::{Call, Connection};
 use crate::error::Error;
-use crate::limits::{CALL_TIMEOUT, ITEMS_MAX, LIST_BYTES_MAX, PAGES_MAX};
+use crate::limits::{CALL_TIMEOUT, ITEMS_MAX, LIST_BYTES_MAX, LIST_TIME_MAX, PAGES_MAX};
 
 /// What a server said of itself.
 #[derive(Clone, Debug)]
@@ -46,9 +47,12 @@ fn read_introduction(result: &Raw) -> Result<Introduction, String> {
     let [version, capabilities, instructions] = result
         .members(["protocolVersion", "capabilities", "instructions"])
         .map_err(|fault| format!("its answer to `initialize` can't be read: {fault}"))?;
-    let version = version.and_then(json::string).unwrap_or_default();
+    let version = version.and_then(json::string).ok_or("it names no protocol revision")?;
     let revision = Revision::parse(&version)
-        .ok_or_else(|| format!("it speaks protocol revision `{}` only", version.escape_debug()))?;
+        .ok_or_else(|| format!("it speaks protocol revision `{}` only", shorten(&version)))?;
+    if !capabilities.is_some_and(|capabilities| capabilities.starts_with('{')) {
+        return Err("its answer to `initialize` declares no capabilities".into());
+    }
     Ok(Introduction {
         revision,
         capabilities: capabilities.map_or_else(|| Raw::trusted("{}"), |part| result.part(part)),
@@ -76,6 +80,7 @@ async fn read_list(connection: &Connection, kind: Kind) -> Result<Vec<Raw>, Stri
     let mut items = Vec::new();
     let mut bytes = 0;
     let mut cursor: Option<String> = None;
+    let started = Instant::now();
     for _ in 0..PAGES_MAX {
         let params = cursor.as_ref().map(|cursor| format!(r#"{{"cursor":{cursor}}}"#).into_bytes());
         let page = match ask(connection, method, params, CALL_TIMEOUT).await {
@@ -95,12 +100,17 @@ async fn read_list(connection: &Connection, kind: Kind) -> Result<Vec<Raw>, Stri
             // Copied, so that one item does not keep the whole page in memory.
             items.push(Raw::trusted(Bytes::copy_from_slice(item.as_bytes())));
         }
-        cursor = match next {
-            None | Some("null") => return Ok(items),
-            Some(next) => Some(next.to_owned()),
-        };
+        match next {
+            Some(next) if next.starts_with('"') && cursor.as_deref() != Some(next) => {
+                cursor = Some(next.to_owned());
+            }
+            _ => return Ok(items),
+        }
+        if started.elapsed() > LIST_TIME_MAX {
+            break;
+        }
     }
-    tracing::warn!("`{method}` has over {PAGES_MAX} pages; the rest is left out");
+    tracing::warn!("`{method}` has too many pages; the rest is left out");
     Ok(items)
 }
 

@@ -85,8 +85,9 @@ fn watch_over(
     #[expect(clippy::disallowed_methods, reason = "the guard is what the ban is for")]
     let server = Command::new("/proc/self/exe").arg0(STAGE).arg(program).args(args).spawn()?;
     let server = Pid::from_child(&server);
-    // Ours are copies: the gateway must see it when the server closes its own end.
-    if let Ok(null) = std::fs::File::options().write(true).open("/dev/null") {
+    // Ours are copies: the gateway must see it when the server closes its own ends.
+    if let Ok(null) = std::fs::File::options().read(true).write(true).open("/dev/null") {
+        _ = rustix::stdio::dup2_stdin(&null);
         _ = rustix::stdio::dup2_stdout(&null);
     }
     std::thread::spawn(move || {

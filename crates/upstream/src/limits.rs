@@ -12,6 +12,8 @@ pub const STDERR_BYTES_SHOWN: usize = 1024;
 pub const PAGES_MAX: usize = 1_000;
 /// Items kept of one list.
 pub const ITEMS_MAX: usize = 10_000;
+/// Time for all pages of one list.
+pub const LIST_TIME_MAX: Duration = Duration::from_secs(20);
 /// Bytes kept of one list.
 pub const LIST_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Messages waiting to be written to an upstream.

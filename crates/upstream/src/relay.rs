@@ -12,8 +12,8 @@ use tokio::sync::{mpsc, oneshot};
 pub struct Relay {
     /// Tells clients apart; what it stands for is the caller's matter.
     pub client: u64,
-    /// Takes a message at once, or drops it.
-    pub deliver: Arc<dyn Fn(Upcall) + Send + Sync>,
+    /// Takes a message at once, or drops it and says so.
+    pub deliver: Arc<dyn Fn(Upcall) -> bool + Send + Sync>,
 }
 
 impl fmt::Debug for Relay {

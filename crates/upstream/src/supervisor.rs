@@ -362,20 +362,17 @@ async fn ended(process: Option<&mut Process>, connection: &Connection) -> String
             "has ended".into()
         }
         Some(process) => {
-            tokio::select! {
-                reason = process.ended() => reason,
-                reason = closed_output(connection) => reason,
-            }
+            let half = tokio::select! {
+                reason = process.ended() => return reason,
+                () = connection.drained() => "output",
+                () = connection.unwritable() => "input",
+            };
+            // A server that closed its end can't be talked to, whether or not it still runs; but
+            // as a rule it has ended, and its exit code says more.
+            let reason = timeout(DRAIN_MAX, process.ended()).await;
+            reason.unwrap_or_else(|_| format!("has closed its {half}"))
         }
     }
-}
-
-/// A server that closed its stdout can't be talked to, whether or not it still runs.
-async fn closed_output(connection: &Connection) -> String {
-    connection.drained().await;
-    // As a rule the process has ended as well, and its exit code says more.
-    sleep(DRAIN_MAX).await;
-    "has closed its output".into()
 }
 
 fn with_last_words(reason: &str, tail: &StderrTail) -> String {

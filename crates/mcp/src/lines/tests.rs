@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{Line, Lines, id_of_oversized, one_line};
+use super::{Direction, Line, Lines, guess_id, one_line};
 
 fn read(chunks: &[&str], line_max: usize) -> Vec<String> {
     let mut lines = Lines::new(line_max);
@@ -46,12 +46,23 @@ fn oversized_line_does_not_keep_its_memory() {
 }
 
 #[test]
-fn id_of_an_oversized_answer_is_found_at_either_end() {
-    let find = |head: &str, tail: &str| id_of_oversized(head.as_bytes(), tail.as_bytes());
-    assert_eq!(find(r#"{"jsonrpc":"2.0","id":7,"result":{"id":3"#, "xx"), Some(7));
-    assert_eq!(find(r#"{"result":{"id":3"#, r#""],"jsonrpc":"2.0","id": 7}"#), Some(7));
-    assert_eq!(find(r#"{"result":"#, "nothing"), None);
-    assert_eq!(find(r#"{"jsonrpc":"2.0","id":7,"method":"x","params":{"#, "}"), None);
+fn id_of_a_broken_message_is_guessed_from_either_end() {
+    let guess = |head: &str, tail: &str, direction| {
+        let id = guess_id(head.as_bytes(), tail.as_bytes(), direction)?;
+        Some(String::from_utf8(id.as_bytes().to_vec()).unwrap())
+    };
+    let answer = |head, tail| guess(head, tail, Direction::Answer);
+    assert_eq!(answer(r#"{"jsonrpc":"2.0","id":7,"result":{"id":3"#, "xx").as_deref(), Some("7"));
+    assert_eq!(
+        answer(r#"{"result":{"id":3"#, r#""],"jsonrpc":"2.0","id": "a-7"}"#).as_deref(),
+        Some("\"a-7\"")
+    );
+    assert_eq!(answer(r#"{"result":"#, "nothing"), None);
+    assert_eq!(answer(r#"seen "id": 7"#, r#"seen "id": 7"#), None);
+    let request = r#"{"jsonrpc":"2.0","id" : 7,"method":"x","params":{"id":3"#;
+    assert_eq!(answer(request, "}"), None);
+    assert_eq!(guess(request, "}", Direction::Request).as_deref(), Some("7"));
+    assert_eq!(guess(r#"{"id":"a\"b","method":"x"}"#, "", Direction::Request), None);
 }
 
 #[test]

@@ -45,6 +45,7 @@ fn message_without_id_is_a_notification() {
 fn responses_carry_result_or_error() {
     check(r#"{"result":{"a":[]},"jsonrpc":"2.0","id":1}"#, r#"result 1 {"a":[]}"#);
     check(r#"{"jsonrpc":"2.0","id":1,"error":{"code":1}}"#, r#"error 1 {"code":1}"#);
+    check(r#"{"jsonrpc":"2.0","id":null,"error":{}}"#, "error null {}");
     check(
         r#"{"jsonrpc":"2.0","id":1,"error":{},"result":{}}"#,
         "-32600 1 a response has either `result` or `error`",

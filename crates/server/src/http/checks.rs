@@ -20,6 +20,9 @@ impl Checks {
     /// A page in the user's browser may reach us under a foreign name (DNS rebinding), so only
     /// names of this machine are served.
     pub fn admit(&self, uri: &Uri, headers: &HeaderMap) -> Result<Caller, StatusCode> {
+        if headers.get_all(HOST).iter().count() > 1 {
+            return Err(StatusCode::BAD_REQUEST);
+        }
         let host = headers.get(HOST).map(|host| host.to_str().unwrap_or_default());
         let host = host.or_else(|| uri.authority().map(hyper::http::uri::Authority::as_str));
         if !host.is_some_and(is_this_machine) {
@@ -43,7 +46,8 @@ fn is_this_machine(host: &str) -> bool {
         _ => host,
     };
     let address = name.trim_start_matches('[').trim_end_matches(']');
-    name == "localhost" || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+    name.eq_ignore_ascii_case("localhost")
+        || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -52,7 +56,9 @@ mod tests {
 
     #[test]
     fn only_names_of_this_machine_are_served() {
-        for host in ["127.0.0.1:8000", "127.0.0.2", "localhost", "[::1]:8000", "[::1]"] {
+        for host in
+            ["127.0.0.1:8000", "127.0.0.2", "localhost", "LOCALHOST:1", "[::1]:8000", "[::1]"]
+        {
             assert!(is_this_machine(host), "{host}");
         }
         for host in ["evil.example", "127.0.0.1.evil.example", "localhost@evil", "", "[::2]:1"] {

@@ -8,6 +8,7 @@ use gateway::Gateway;
 use gateway::auth::Caller;
 use gateway::client::Client;
 use gateway::dispatch::Request as GatewayRequest;
+use gateway::outbox;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{
@@ -16,14 +17,14 @@ use hyper::header::{
 use hyper::{Method, Request, Response, StatusCode};
 use mcp::rpc::{self, Code, Message};
 use mcp::version::Revision;
-use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::checks::Checks;
 use super::events::{self, Body};
 use super::sessions::Sessions;
-use crate::limits::{BODY_TIMEOUT, FRAMES_MAX, MESSAGE_BYTES_MAX};
+use crate::limits::{BODY_TIMEOUT, MESSAGE_BYTES_MAX, SESSION_ID_BYTES_MAX};
 use crate::reply;
 
 const SESSION: &str = "mcp-session-id";
@@ -34,6 +35,8 @@ pub struct Endpoint {
     sessions: Sessions,
     checks: Checks,
     stop: CancellationToken,
+    /// Counts the requests that are being answered.
+    under_way: TaskTracker,
 }
 
 /// A refusal: the status, and what to do.
@@ -50,7 +53,13 @@ impl Endpoint {
         checks: Checks,
         stop: CancellationToken,
     ) -> Endpoint {
-        Endpoint { gateway, sessions, checks, stop }
+        Endpoint { gateway, sessions, checks, stop, under_way: TaskTracker::new() }
+    }
+
+    /// Waits until all requests are answered; to be called when no more are accepted.
+    pub async fn drained(&self) {
+        self.under_way.close();
+        self.under_way.wait().await;
     }
 
     pub async fn respond(&self, request: Request<Incoming>) -> Response<Body> {
@@ -94,7 +103,7 @@ impl Endpoint {
     ) -> Result<Response<Body>, Refused> {
         let (head, body) = request.into_parts();
         let headers = head.headers;
-        if !lists(&headers, CONTENT_TYPE.as_str(), "application/json") {
+        if !is_json(&headers) {
             return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send `application/json`");
         }
         if !lists(&headers, ACCEPT.as_str(), "application/json")
@@ -136,11 +145,11 @@ impl Endpoint {
     async fn initialize(&self, caller: Caller, request: &GatewayRequest) -> Response<Body> {
         let newcomer = self.sessions.admit(caller);
         let client = newcomer.client();
-        let (frames, _) = mpsc::channel(1);
-        let outcome = self.gateway.handle(client, request, &client.outlet(frames)).await;
+        let (outbox, _) = outbox::channel();
+        let outcome = self.gateway.handle(client, request, &client.outlet(outbox)).await;
         let is_open = outcome.is_ok();
         let frame = reply::to_request(&request.id, &request.method, outcome);
-        let mut response = frame.map_or_else(|| empty(StatusCode::ACCEPTED), ok);
+        let mut response = json(StatusCode::OK, frame);
         if is_open {
             let id = HeaderValue::from_str(&newcomer.open());
             response.headers_mut().insert(SESSION, id.expect("ids are visible ASCII"));
@@ -150,24 +159,26 @@ impl Endpoint {
 
     /// A plain answer, or a stream when something comes before it.
     async fn answer(&self, client: Arc<Client>, request: GatewayRequest) -> Response<Body> {
-        let (frames, mut queue) = mpsc::channel(FRAMES_MAX);
-        let outlet = client.outlet(frames.clone());
+        let (outbox, mut queue) = outbox::channel();
+        let outlet = client.outlet(outbox);
         let gateway = self.gateway.clone();
+        let under_way = self.under_way.token();
         let mut work = Box::pin(async move {
             let outcome = gateway.handle(&client, &request, &outlet).await;
-            reply::to_request(&request.id, &request.method, outcome)
+            drop(under_way);
+            Some(reply::to_request(&request.id, &request.method, outcome))
         });
-        let first = tokio::select! {
+        tokio::select! {
             biased;
-            Some(first) = queue.recv() => first,
-            frame = &mut work => {
-                let Ok(first) = queue.try_recv() else {
-                    return frame.map_or_else(|| empty(StatusCode::ACCEPTED), ok);
-                };
-                return stream(events::ending_with(first, queue, Box::pin(ready(frame))));
+            Some(first) = queue.recv() => stream(events::ending_with(first, queue, work)),
+            frame = &mut work => match (queue.try_recv(), frame) {
+                (Some(first), frame) => {
+                    stream(events::ending_with(first, queue, Box::pin(ready(frame))))
+                }
+                (None, Some(frame)) => json(StatusCode::OK, frame),
+                (None, None) => empty(StatusCode::ACCEPTED),
             }
-        };
-        stream(events::ending_with(first, queue, work))
+        }
     }
 
     fn get(&self, headers: &HeaderMap) -> Result<Response<Body>, Refused> {
@@ -176,8 +187,8 @@ impl Endpoint {
         }
         check_version(headers)?;
         let client = self.session(headers)?;
-        let (frames, queue) = mpsc::channel(FRAMES_MAX);
-        client.attach(client.outlet(frames));
+        let (outbox, queue) = outbox::channel();
+        client.attach(client.outlet(outbox));
         Ok(stream(events::standing(queue, self.stop.clone())))
     }
 
@@ -212,8 +223,11 @@ const UNKNOWN_SESSION: &str = "there is no such session; start anew with `initia
 
 fn session_id(headers: &HeaderMap) -> Result<&str, Refused> {
     match headers.get(SESSION).map(|id| id.to_str()) {
-        Some(Ok(id)) => Ok(id),
-        _ => refuse(StatusCode::BAD_REQUEST, "the header `Mcp-Session-Id` is missing"),
+        Some(Ok(id)) if id.len() <= SESSION_ID_BYTES_MAX => Ok(id),
+        Some(_) => {
+            refuse(StatusCode::BAD_REQUEST, "the header `Mcp-Session-Id` is not one of ours")
+        }
+        None => refuse(StatusCode::BAD_REQUEST, "the header `Mcp-Session-Id` is missing"),
     }
 }
 
@@ -227,6 +241,19 @@ fn check_version(headers: &HeaderMap) -> Result<(), Refused> {
     let known: Vec<_> = Revision::ALL.iter().map(|revision| revision.as_str()).collect();
     let reason = format!("this `MCP-Protocol-Version` is not spoken; use {}", known.join(", "));
     refuse(StatusCode::BAD_REQUEST, &reason)
+}
+
+/// Whether the body is said to be JSON in UTF-8.
+fn is_json(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let mut parts = content_type.unwrap_or_default().split(';').map(str::trim);
+    let is_json = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"));
+    is_json && parts.all(|part| !is_other_charset(part))
+}
+
+fn is_other_charset(parameter: &str) -> bool {
+    let (name, value) = parameter.split_once('=').unwrap_or_default();
+    name.eq_ignore_ascii_case("charset") && !value.trim_matches('"').eq_ignore_ascii_case("utf-8")
 }
 
 /// Whether a header names a media type, by itself or by a wildcard.
@@ -257,10 +284,6 @@ async fn read(body: Incoming) -> Result<Bytes, Refused> {
         Ok(Err(_)) => refuse(StatusCode::BAD_REQUEST, "the message was cut off"),
         Err(_) => refuse(StatusCode::REQUEST_TIMEOUT, "the message took too long to arrive"),
     }
-}
-
-fn ok(frame: Bytes) -> Response<Body> {
-    json(StatusCode::OK, frame)
 }
 
 fn json(status: StatusCode, frame: Bytes) -> Response<Body> {

@@ -5,10 +5,10 @@ use std::pin::Pin;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use futures_util::stream;
+use gateway::outbox::OutboxQueue;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, StreamBody};
 use hyper::body::Frame;
-use tokio::sync::mpsc;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +20,7 @@ pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 pub type Work = Pin<Box<dyn Future<Output = Option<Bytes>> + Send>>;
 
 /// A stream for as long as the session and the server last.
-pub fn standing(queue: mpsc::Receiver<Bytes>, stop: CancellationToken) -> Body {
+pub fn standing(queue: OutboxQueue, stop: CancellationToken) -> Body {
     let no_more = Box::pin(async move {
         stop.cancelled().await;
         None
@@ -29,7 +29,7 @@ pub fn standing(queue: mpsc::Receiver<Bytes>, stop: CancellationToken) -> Body {
 }
 
 /// A stream of the frames that come until `work` is done, and of what it makes.
-pub fn ending_with(first: Bytes, queue: mpsc::Receiver<Bytes>, work: Work) -> Body {
+pub fn ending_with(first: Bytes, queue: OutboxQueue, work: Work) -> Body {
     body(Stream { first: Some(first), queue, is_standing: false, work: Some(work), last: None })
 }
 
@@ -43,7 +43,7 @@ fn body(state: Stream) -> Body {
 
 struct Stream {
     first: Option<Bytes>,
-    queue: mpsc::Receiver<Bytes>,
+    queue: OutboxQueue,
     /// Whether the stream ends with its queue.
     is_standing: bool,
     work: Option<Work>,
@@ -71,7 +71,7 @@ impl Stream {
                 () = sleep(KEEP_ALIVE) => return Some(Bytes::from_static(b": still here\n\n")),
             }
         }
-        self.queue.try_recv().ok().or_else(|| self.last.take()).map(event)
+        self.queue.try_recv().or_else(|| self.last.take()).map(event)
     }
 }
 

@@ -37,7 +37,7 @@ impl Server {
                 tokio::time::sleep(Duration::from_millis(arguments["ms"].as_u64().unwrap())).await;
                 self.echo(&id, "{}", "null");
             }
-            "twice" | "wrong_id" | "garbage" | "huge" => {
+            "twice" | "wrong_id" | "garbage" | "huge" | "nan" | "both" | "text_id" => {
                 self.misbehave(&name, &id, &arguments, &meta);
             }
             "progress" => self.report_progress(&id, &meta, Duration::ZERO).await,
@@ -48,6 +48,16 @@ impl Server {
                 self.echo(&id, &arguments, &meta);
             }
             "ask" => self.ask(&id, &arguments).await,
+            "chatter" => {
+                for _ in 0..3_000 {
+                    let params = br#"{"level":"info","data":"blah"}"#;
+                    self.send(rpc::notification("notifications/message", Some(params)));
+                }
+                self.send("no message either\n".repeat(3_000));
+                self.script.lock().unwrap().tools.push(tool("extra"));
+                self.send(rpc::notification("notifications/tools/list_changed", None));
+                self.echo(&id, &arguments, &meta);
+            }
             "grow" => {
                 self.script.lock().unwrap().tools.push(tool("extra"));
                 self.send(rpc::notification("notifications/tools/list_changed", None));
@@ -80,6 +90,15 @@ impl Server {
                 }
                 self.echo(id, arguments, meta);
             }
+            "nan" => {
+                self.send(format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"x":NaN}}}}"#, text(id)));
+            }
+            "both" => {
+                let both =
+                    format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}},"error":null}}"#, text(id));
+                self.send(both);
+            }
+            "text_id" => self.echo(&Raw::trusted(format!("\"{}\"", text(id))), arguments, meta),
             _ => {
                 let text = "x".repeat(20 * 1024 * 1024);
                 self.result(id, &json!({"content": [{"type": "text", "text": text}]}));
@@ -122,7 +141,11 @@ impl Server {
             self.send(rpc::notification("notifications/cancelled", Some(params)));
             return self.echo(id, "{}", "null");
         }
-        match answered.await {
+        let answered = answered.await;
+        if arguments["then"] == "never" {
+            return;
+        }
+        match answered {
             Ok(Outcome::Result(raw)) => self.echo(id, &text(&raw), "null"),
             Ok(Outcome::Error(raw)) => {
                 self.echo(id, &format!(r#"{{"refused":{}}}"#, text(&raw)), "null");

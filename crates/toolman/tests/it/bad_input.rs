@@ -96,14 +96,20 @@ async fn id_in_use_is_refused_and_the_first_is_still_answered() {
 
 #[tokio::test]
 async fn misbehaving_upstream_harms_only_what_it_answers() {
-    let tools = "garbage twice wrong_id never huge echo";
+    let tools = "garbage twice wrong_id never huge echo nan both text_id";
     let folder = folder("active_toolsets = [\"*\"]", &[("bad", tools), ("good", "echo")]);
     let mut toolman = folder.start().await;
     let client = &mut toolman.client;
     let never = client.begin("tools/call", json!({"name": "bad_never"})).await;
-    for tool in ["garbage", "twice", "wrong_id"] {
+    for tool in ["garbage", "twice", "wrong_id", "text_id"] {
         let result = client.call(&format!("bad_{tool}"), json!({"n": 1})).await;
         assert_eq!(result["structuredContent"], json!({"n": 1}), "{tool}");
+    }
+    for (tool, words) in [("nan", "not valid JSON"), ("both", "either `result` or `error`")] {
+        let result = client.call(&format!("bad_{tool}"), json!({})).await;
+        let error = result["structuredContent"]["error"].as_str().unwrap();
+        assert!(error.starts_with("upstream `bad` answered with what is no answer: "), "{error}");
+        assert!(error.contains(words), "{error}");
     }
     let huge = client.call("bad_huge", json!({})).await;
     assert_eq!(
@@ -122,10 +128,10 @@ async fn oversized_message_of_a_client_is_refused() {
     let folder = folder("active_toolsets = [\"*\"]", &[("a", "echo")]);
     let mut toolman = folder.start().await;
     let big = "x".repeat(5 * 1024 * 1024);
-    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+    let call = json!({"jsonrpc": "2.0", "id": "big", "method": "tools/call",
         "params": {"name": "a_echo", "arguments": {"big": big}}});
     toolman.client.send(&call.to_string()).await;
-    let error = toolman.client.next_error().await;
+    let error = toolman.client.answer_text("big").await;
     assert_eq!(error["error"]["message"], "the message is over 4194304 bytes");
     assert_eq!(toolman.client.call("a_echo", json!({})).await["content"][0]["text"], "ok");
 }

@@ -154,7 +154,7 @@ async fn tools_are_listed_inspected_and_called() {
 async fn wrong_use_of_tools_is_explained() {
     let folder = folder("", &[("a", "echo")]);
     for (arguments, code, words) in [
-        (&["tools", "call", "a_ecko"][..], 1, "no tool is named `a_ecko` (did you mean `a_echo`?)"),
+        (&["tools", "call", "a_ecko"][..], 1, "no tool is named `a_ecko`; did you mean `a_echo`?"),
         (&["tools", "inspect", "a_ecko"], 1, "no tool is named `a_ecko`; did you mean `a_echo`?"),
         (&["tools", "call", "a_echo", "[1]"], 2, "the arguments are no JSON object"),
         (&["tools", "frobnicate"], 2, "unrecognized subcommand"),
@@ -229,4 +229,23 @@ async fn own_token_is_not_shown_to_servers() {
     let output = folder.command(&["check"]).env("BEARER_TOKEN", "s3cret").output().await.unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();
     assert!(stdout.contains("token=\n"), "{stdout}");
+}
+
+#[tokio::test]
+async fn verdict_stays_when_nobody_reads_it() {
+    let folder = folder("", &[("down", "--crash")]);
+    for (output, words) in [("/dev/full", "can't write to stdout"), ("", "")] {
+        let mut command = folder.command(&["check"]);
+        match output {
+            // A pipe whose reader is gone.
+            "" => command.stdout(std::io::pipe().unwrap().1),
+            file => command.stdout(std::fs::File::options().write(true).open(file).unwrap()),
+        };
+        #[expect(clippy::disallowed_methods, reason = "a test may start what it likes")]
+        let child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+        let output = child.wait_with_output().await.unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.contains(words), "{stderr}");
+    }
 }

@@ -1,9 +1,13 @@
 //! Faults in numbers: upstreams killed under calls, and nothing hangs, leaks or gets lost.
 
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::json;
-use testkit::processes::{command_line, descendants, kill, open_files, zombies};
+use testkit::processes::{
+    command_line, descendants, kill, open_files, resident_kib, survivors, zombies,
+};
+use tokio::io::AsyncWriteExt as _;
 use tokio::time::Instant;
 
 use crate::{fake, folder};
@@ -81,4 +85,72 @@ async fn event_of_a_crash_is_logged() {
     let log = toolman.log().await;
     assert!(log.contains("ERROR") && log.contains("ended with exit code 3"), "{log}");
     assert!(log.contains("upstream=a"), "{log}");
+}
+
+#[tokio::test]
+async fn frozen_upstream_hurts_only_itself() {
+    let folder = folder("active_toolsets = [\"*\"]", &[("cold", "echo tag-c"), ("warm", "echo")]);
+    let mut toolman = folder.start().await;
+    let cold = servers(toolman.pid, "tag-c")[0];
+    kill("-STOP", cold);
+    let big = "x".repeat(300_000);
+    for _ in 0..3 {
+        let call = json!({"name": "cold_echo", "arguments": {"big": big}});
+        toolman.client.begin("tools/call", call).await;
+    }
+    for _ in 0..1_000 {
+        let changed = r#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}"#;
+        toolman.client.send(changed).await;
+    }
+    assert_eq!(toolman.client.call("warm_echo", json!({})).await["content"][0]["text"], "ok");
+    kill("-TERM", toolman.pid);
+    assert!(survivors(&[cold, toolman.pid], Duration::from_secs(2)).is_empty());
+}
+
+#[tokio::test]
+async fn client_that_does_not_read_costs_bounded_memory() {
+    let folder = folder("active_toolsets = [\"*\"]", &[("a", "echo")]);
+    let mut child = start_unread(&folder);
+    let mut stdin = child.stdin.take().unwrap();
+    let pid = child.id().unwrap();
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize",
+        "params": {"protocolVersion": "2025-11-25", "capabilities": {}}});
+    stdin.write_all(format!("{hello}\n").as_bytes()).await.unwrap();
+    let list = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}\n".repeat(1_000);
+    // It stops reading, so that our own writing stops as well.
+    let flood = async {
+        for _ in 0..200 {
+            stdin.write_all(list.as_bytes()).await.unwrap();
+        }
+    };
+    let flooded = tokio::time::timeout(Duration::from_secs(3), flood).await;
+    assert!(flooded.is_err(), "it must not take on what it can't answer");
+    assert!(resident_kib(pid) < 100 * 1024, "{} KiB", resident_kib(pid));
+    kill("-TERM", pid);
+    assert!(survivors(&[pid], Duration::from_secs(2)).is_empty());
+}
+
+#[tokio::test]
+async fn log_that_nobody_reads_stops_nothing() {
+    let folder = folder("active_toolsets = [\"*\"]", &[("a", "chatter garbage echo")]);
+    let mut child = start_unread(&folder);
+    let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut client = testkit::client::LineClient::new(stdout, stdin);
+    client.initialize(json!({})).await;
+    for _ in 0..20 {
+        client.call("a_chatter", json!({})).await;
+    }
+    assert_eq!(client.call("a_echo", json!({})).await["content"][0]["text"], "ok");
+    kill("-TERM", child.id().unwrap());
+    let ended = tokio::time::timeout(Duration::from_secs(2), child.wait()).await;
+    assert!(ended.expect("it ends").unwrap().success());
+}
+
+/// Starts the binary with a full log that nobody reads.
+#[expect(clippy::disallowed_methods, reason = "a test may start what it likes")]
+fn start_unread(folder: &testkit::binary::Folder) -> tokio::process::Child {
+    let mut command = folder.command(&[]);
+    command.env("TOOLMAN_LOG", "trace");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
 }

@@ -178,3 +178,12 @@ async fn instructions_of_upstreams_are_passed_on() {
     assert!(instructions.contains("toolman_activate"));
     assert!(instructions.ends_with("# git\n\nAlways log first."));
 }
+
+#[tokio::test(start_paused = true)]
+async fn server_that_asks_before_it_lists_is_answered() {
+    let script = Script { asks_first: true, ..git() };
+    let world = World::of([("git", script)]).active(&["*"]).start();
+    let started = tokio::time::Instant::now();
+    assert_eq!(world.connect().await.tool_names().await.len(), 3);
+    assert!(started.elapsed() < Duration::from_secs(1));
+}

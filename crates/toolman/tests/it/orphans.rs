@@ -190,9 +190,17 @@ async fn signal_during_the_handshake_leaves_nobody() {
 
 #[tokio::test]
 async fn server_that_closes_its_output_is_given_up() {
-    let text = "[[servers]]\nnamespace = \"a\"\ncommand = \"read line; exec >&-; sleep 600\"\n";
-    let folder = Folder::new(crate::TOOLMAN).with_tools_toml(text);
-    let output = folder.run(&["check"]).await;
-    let stdout = String::from_utf8(output.stdout).unwrap();
-    assert!(stdout.contains("server `a` has closed its output"), "{stdout}");
+    // It closes its input after the handshake's answer, so that what follows can't be written.
+    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}}"#;
+    for (commands, half) in
+        [("exec >&-".to_owned(), "output"), (format!("exec <&-; echo '{answer}'"), "input")]
+    {
+        let text = format!(
+            "[[servers]]\nnamespace = \"a\"\ncommand = '''read x; {commands}; sleep 600'''\n"
+        );
+        let folder = Folder::new(crate::TOOLMAN).with_tools_toml(&text);
+        let output = folder.run(&["check"]).await;
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        assert!(stdout.contains(&format!("server `a` has closed its {half}")), "{stdout}");
+    }
 }

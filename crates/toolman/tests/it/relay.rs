@@ -170,3 +170,43 @@ async fn log_level_is_passed_on() {
     let expected = json!(r#"logging/setLevel {"level":"debug"}"#);
     assert!(seen.as_array().unwrap().contains(&expected), "{seen}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn question_that_nobody_is_asked_gives_the_call_no_more_time() {
+    let world = World::of([("a", Script::with_tools(["ask"]))])
+        .active(&["*"])
+        .call_timeout(Duration::from_secs(5))
+        .start();
+    let mut client = world.connect().await;
+    let started = tokio::time::Instant::now();
+    let question = json!({"method": "elicitation/create", "then": "never"});
+    assert_eq!(client.call("a_ask", question).await["isError"], true);
+    assert_eq!(started.elapsed().as_secs(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn person_who_is_asked_may_take_longer_than_a_call() {
+    let world = World::of([("a", Script::with_tools(["ask"]))])
+        .active(&["*"])
+        .call_timeout(Duration::from_secs(5))
+        .start();
+    let mut client = able_client(&world).await;
+    let question = json!({"method": "elicitation/create", "then": "never"});
+    let id = client.begin("tools/call", json!({"name": "a_ask", "arguments": question})).await;
+    let asked = client.next("elicitation/create").await;
+    let started = tokio::time::Instant::now();
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept"}});
+    client.send(&answer.to_string()).await;
+    assert_eq!(client.answer(id).await["result"]["isError"], true, "then it is silent again");
+    assert_eq!(started.elapsed().as_secs(), 65);
+}
+
+#[tokio::test(start_paused = true)]
+async fn change_is_not_lost_among_logs() {
+    let world = World::of([("a", Script::with_tools(["chatter"]))]).active(&["*"]).start();
+    let mut client = world.connect().await;
+    client.call("a_chatter", json!({})).await;
+    client.next("notifications/tools/list_changed").await;
+    assert_eq!(client.tool_names().await, ["toolman_activate", "a_chatter", "a_extra"]);
+}

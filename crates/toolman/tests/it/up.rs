@@ -224,3 +224,38 @@ async fn wrong_uses_are_explained() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8(output.stderr).unwrap().contains("BEARER_TOKEN is too weak"));
 }
+
+#[tokio::test]
+async fn client_that_leaves_cancels_its_call_also_when_it_is_streamed() {
+    let folder = folder("active_toolsets = [\"*\"]", &[("a", "plod slow seen")]);
+    let mut up = Up::start(&folder).await;
+    up.initialize().await;
+    let plod = json!({"name": "a_plod", "_meta": {"progressToken": 1}});
+    let slow = json!({"name": "a_slow", "arguments": {"ms": 60_000}});
+    for (id, params, wait_ms) in [(1, plod, 5_000), (2, slow, 500)] {
+        let message = request(id, "tools/call", params);
+        let leaving = timeout(std::time::Duration::from_millis(wait_ms), up.post(&message)).await;
+        assert!(leaving.is_err(), "it is still under way");
+    }
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        let seen = up.post(&call(3, "a_seen", json!({}))).await.json();
+        let cancelled = seen.to_string().matches("notifications/cancelled").count();
+        if cancelled == 2 {
+            return;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "{seen}");
+    }
+}
+
+#[tokio::test]
+async fn silent_connection_is_closed() {
+    let up = Up::start(&Folder::new(TOOLMAN)).await;
+    for first in ["", "P"] {
+        let mut stream = tokio::net::TcpStream::connect(&up.address).await.unwrap();
+        stream.write_all(first.as_bytes()).await.unwrap();
+        let within = std::time::Duration::from_secs(15);
+        let closed = timeout(within, stream.read_to_end(&mut Vec::new())).await;
+        assert!(closed.is_ok(), "{first:?}");
+    }
+}

@@ -1,14 +1,16 @@
 //! The reading half of a conversation: answers, and what the server says by itself.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use mcp::json;
-use mcp::lines::{Line, Lines, id_of_oversized};
+use mcp::lines::{Direction, Line, Lines, guess_id};
 use mcp::rpc::{self, Code, Message, Outcome, Raw};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
-use super::Connection;
+use super::{Connection, Waiting};
 use crate::error::Error;
 use crate::limits::{ASK_TIMEOUT, ASKS_MAX, LINE_BYTES_MAX};
 use crate::relay::{Ask, Relay, Upcall};
@@ -34,10 +36,10 @@ struct Complaints {
 }
 
 impl Complaints {
-    /// Warns at 1, 2, 4, 8, … of them.
+    /// Warns of the first few, then at 8, 16, 32, … of them.
     fn add(&mut self, connection: &Connection, problem: &str, frame: &[u8]) {
         self.count += 1;
-        if self.count.is_power_of_two() {
+        if self.count <= 5 || self.count.is_power_of_two() {
             let start = String::from_utf8_lossy(&frame[..frame.len().min(80)]).into_owned();
             tracing::warn!(upstream = %connection.0.upstream, line = %start.escape_debug(),
                 so_far = self.count, "dropped a line: {problem}");
@@ -47,6 +49,8 @@ impl Complaints {
 
 impl Connection {
     fn receive(&self, frame: &Bytes, complaints: &mut Complaints) {
+        // Some runtimes begin their output with a byte order mark.
+        let frame = &frame.slice(if frame.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 }..);
         match rpc::parse(frame) {
             Ok(Message::Response { id, outcome }) => {
                 if !self.settle(&id, Ok(outcome)) {
@@ -59,7 +63,8 @@ impl Connection {
             }
             Err(rejection) => {
                 complaints.add(self, &rejection.reason, frame);
-                if let Some(id) = rejection.id {
+                let guess = || guess_id(frame, frame, Direction::Answer);
+                if let Some(id) = rejection.id.or_else(guess) {
                     let upstream = self.0.upstream.clone();
                     self.settle(&id, Err(Error::Garbled { upstream, reason: rejection.reason }));
                 }
@@ -83,9 +88,8 @@ impl Connection {
     fn receive_oversized(&self, head: &[u8], tail: &[u8]) {
         let upstream = self.0.upstream.clone();
         tracing::warn!(%upstream, "dropped a line of over {LINE_BYTES_MAX} bytes");
-        if let Some(id) = id_of_oversized(head, tail) {
-            let error = Error::TooLarge { upstream, limit: LINE_BYTES_MAX };
-            self.settle(&Raw::trusted(id.to_string()), Err(error));
+        if let Some(id) = guess_id(head, tail, Direction::Answer) {
+            self.settle(&id, Err(Error::TooLarge { upstream, limit: LINE_BYTES_MAX }));
         }
     }
 
@@ -101,7 +105,7 @@ impl Connection {
             _ => {
                 let notice = Upcall::Notice(frame.clone());
                 match self.audience() {
-                    Audience::One(relay) => (relay.deliver)(notice),
+                    Audience::One(relay) => _ = (relay.deliver)(notice),
                     Audience::Nobody => (self.0.unsolicited)(notice),
                     Audience::Several => {}
                 }
@@ -124,7 +128,7 @@ impl Connection {
             let span = json::span(params.as_bytes(), token);
             let params = json::splice(params.as_bytes(), &[(span, own.as_bytes())]);
             let notice = rpc::notification("notifications/progress", Some(&params));
-            (relay.deliver)(Upcall::Notice(notice));
+            _ = (relay.deliver)(Upcall::Notice(notice));
         }
     }
 
@@ -136,12 +140,15 @@ impl Connection {
             return self.respond(&id, &refusal("too many requests wait for an answer"));
         }
         let (answer, answered) = oneshot::channel();
+        let mut asked = None;
         let notices = self.0.outgoing.clone();
         let ask = Upcall::Ask(Ask { method: method.clone(), params, answer, notices });
         match self.audience() {
             Audience::One(relay) => {
-                self.extend_calls_of(relay.client);
-                (relay.deliver)(ask);
+                if (relay.deliver)(ask) {
+                    self.set_deadlines_of(relay.client, Some(ASK_TIMEOUT));
+                    asked = Some(relay.client);
+                }
             }
             Audience::Nobody => (self.0.unsolicited)(ask),
             Audience::Several => drop(ask),
@@ -155,6 +162,9 @@ impl Connection {
                 _ => refusal(&format!("no client could answer `{method}`")),
             };
             connection.state().asks.remove(&ask_id);
+            if let Some(client) = asked {
+                connection.set_deadlines_of(client, None);
+            }
             connection.respond(&ask_id, &outcome);
         });
         state.asks.insert(id, waiter.abort_handle());
@@ -171,14 +181,14 @@ impl Connection {
         }
     }
 
-    /// While a person is asked, the calls that wait for the answer do not run out of time.
-    fn extend_calls_of(&self, client: u64) {
-        let until = Instant::now() + ASK_TIMEOUT;
+    /// While a person is asked, the calls that wait for the answer do not run out of time;
+    /// afterwards (`None`) each has its own time again.
+    fn set_deadlines_of(&self, client: u64, extended: Option<Duration>) {
+        let now = Instant::now();
         let mut state = self.state();
-        let of_client =
-            |call: &&mut super::Waiting| call.relay.as_ref().is_some_and(|r| r.client == client);
-        for call in state.calls.values_mut().filter(of_client) {
-            call.deadline = call.deadline.max(until);
+        let is_clients = |call: &Waiting| call.relay.as_ref().is_some_and(|r| r.client == client);
+        for call in state.calls.values_mut().filter(|call| is_clients(call)) {
+            call.deadline = now + extended.unwrap_or(call.timeout);
         }
     }
 
@@ -222,6 +232,7 @@ fn refusal(reason: &str) -> Outcome {
     Outcome::Error(rpc::error_object(Code::METHOD_NOT_FOUND, reason, None))
 }
 
+/// Our id; some servers give it back as text.
 fn number(id: &Raw) -> Option<u64> {
-    std::str::from_utf8(id.as_bytes()).ok()?.parse().ok()
+    std::str::from_utf8(id.as_bytes()).ok()?.trim_matches('"').parse().ok()
 }

@@ -1,0 +1,74 @@
+//! The log on stderr, written by a thread of its own.
+//!
+//! Whoever reads our stderr may stop doing so, and a full pipe must stop nobody but the log.
+
+use std::io::{self, Write};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
+
+/// Lines that wait to be written; more are lost.
+const LINES_MAX: usize = 1_024;
+/// How long the end of the program waits for the last lines.
+const FLUSH_MAX: Duration = Duration::from_millis(100);
+
+enum Entry {
+    Line(Vec<u8>),
+    /// Answered when everything before it is written.
+    Flush(SyncSender<()>),
+}
+
+static QUEUE: OnceLock<SyncSender<Entry>> = OnceLock::new();
+
+/// One event of the log, queued when it is complete.
+pub struct Log(Vec<u8>);
+
+impl Log {
+    pub fn start() -> Log {
+        Log(Vec::new())
+    }
+}
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        match queue().try_send(Entry::Line(std::mem::take(&mut self.0))) {
+            Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
+        }
+    }
+}
+
+/// Waits a little for what is queued to be written.
+pub fn flush() {
+    let (done, written) = sync_channel(1);
+    if QUEUE.get().is_some_and(|queue| queue.try_send(Entry::Flush(done)).is_ok()) {
+        _ = written.recv_timeout(FLUSH_MAX);
+    }
+}
+
+fn queue() -> &'static SyncSender<Entry> {
+    QUEUE.get_or_init(|| {
+        let (queue, entries) = sync_channel(LINES_MAX);
+        std::thread::spawn(move || write_all(&entries));
+        queue
+    })
+}
+
+fn write_all(entries: &Receiver<Entry>) {
+    for entry in entries {
+        match entry {
+            Entry::Line(line) => _ = io::stderr().write_all(&line),
+            Entry::Flush(done) => _ = done.try_send(()),
+        }
+    }
+}
