@@ -9,13 +9,13 @@ use mcp::items::Kind;
 use mcp::params::exchange_progress_token;
 use mcp::rpc::{self, Outcome, Raw};
 use mcp::version::Revision;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use upstream::relay::{Ask, Relay, Upcall};
 
 use crate::auth::Caller;
 use crate::error::Error;
-use crate::limits::{ASKS_PER_CLIENT_MAX, CALLS_PER_CLIENT_MAX};
+use crate::limits::{ASKS_PER_CLIENT_MAX, CALLS_AT_ONCE_MAX, CALLS_PER_CLIENT_MAX};
 use crate::outbox::Outbox;
 
 /// Whom a client's selection belongs to.
@@ -47,6 +47,8 @@ pub struct Client {
     pub(crate) owner: Owner,
     pub caller: Caller,
     introduction: OnceLock<Introduction>,
+    /// Turns for calls, so that their answers can't fill the memory.
+    pub(crate) turns: Semaphore,
     state: Mutex<State>,
 }
 
@@ -88,6 +90,7 @@ impl Client {
             owner,
             caller,
             introduction: OnceLock::new(),
+            turns: Semaphore::new(CALLS_AT_ONCE_MAX),
             state: Mutex::new(State {
                 view,
                 outlet: None,
@@ -158,11 +161,23 @@ impl Client {
 
     /// Tells the client that its lists of these kinds are other ones, once a method; later, if it
     /// does not listen now. One that has not introduced itself has no lists yet.
-    pub(crate) fn announce(&self, kinds: &[Kind]) {
-        if self.introduction().is_some() {
-            let mut state = self.state();
-            state.list_changes.extend(kinds.iter().map(|kind| kind.changed_method()));
-            state.send_list_changes();
+    pub(crate) fn announce(self: &Arc<Self>, kinds: &[Kind]) {
+        if self.introduction().is_none() || kinds.is_empty() {
+            return;
+        }
+        let mut state = self.state();
+        let nothing_waited = state.list_changes.is_empty();
+        state.list_changes.extend(kinds.iter().map(|kind| kind.changed_method()));
+        state.send_list_changes();
+        // The queue is full: once there is room again, they are sent after all.
+        if let (true, false, true, Some(outlet)) =
+            (nothing_waited, state.list_changes.is_empty(), state.is_ready, &state.outlet)
+        {
+            let (client, outbox) = (Arc::clone(self), outlet.outbox.clone());
+            tokio::spawn(async move {
+                outbox.has_room().await;
+                client.state().send_list_changes();
+            });
         }
     }
 

@@ -162,7 +162,7 @@ impl Gateway {
         })
     }
 
-    fn activate(&self, client: &Client, params: &Params) -> Result<Outcome, Error> {
+    fn activate(&self, client: &Arc<Client>, params: &Params) -> Result<Outcome, Error> {
         let [arguments] = params
             .raw()
             .members(["arguments"])
@@ -207,8 +207,12 @@ impl Gateway {
             progress_token: params.progress_token(),
             timeout: upstream.settings().call_timeout,
         };
+        let answered = async {
+            let _turn = client.turns.acquire().await;
+            upstream.call(call).await
+        };
         tokio::select! {
-            outcome = upstream.call(call) => Ok(outcome?),
+            outcome = answered => Ok(outcome?),
             () = underway.cancelled.cancelled() => Err(Error::Cancelled),
         }
     }

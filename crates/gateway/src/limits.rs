@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-/// Calls that one client may have under way.
-pub const CALLS_PER_CLIENT_MAX: usize = 256;
+/// Calls that one client may have under way, at upstreams or waiting for their turn.
+pub const CALLS_PER_CLIENT_MAX: usize = 2_048;
+/// Of these, how many may be at upstreams at once.
+pub const CALLS_AT_ONCE_MAX: usize = 256;
 /// Requests to one client that wait for its answer.
 pub const ASKS_PER_CLIENT_MAX: usize = 64;
 /// Messages that wait to be sent to one client.

@@ -9,7 +9,7 @@ pub const STDIN_DRAIN_MAX: Duration = Duration::from_millis(200);
 /// How long the writing of the last answers may take.
 pub const WRITE_DRAIN_MAX: Duration = Duration::from_millis(100);
 /// Requests of one stdio client that are not answered yet; more wait to be read.
-pub const REQUESTS_MAX: usize = 512;
+pub const REQUESTS_MAX: usize = 2_048;
 /// A client that takes nothing of an answer for this long is given up.
 pub const WRITE_STALL_MAX: Duration = Duration::from_mins(5);
 

@@ -229,3 +229,18 @@ async fn slow_call_delays_no_other() {
     assert!(before.elapsed().as_millis() < 5_000);
     assert_eq!(client.answer(slow).await["result"]["content"][0]["text"], "ok");
 }
+
+#[tokio::test(start_paused = true)]
+async fn ten_thousand_calls_at_once_are_all_answered() {
+    let world = World::of([("a", Script::with_tools(["echo"]))]).active(&["*"]).start();
+    let mut client = world.connect().await;
+    let mut ids = Vec::new();
+    for n in 0..10_000 {
+        ids.push(
+            client.begin("tools/call", json!({"name": "a_echo", "arguments": {"n": n}})).await,
+        );
+    }
+    for (n, id) in ids.into_iter().enumerate() {
+        assert_eq!(client.answer(id).await["result"]["structuredContent"], json!({"n": n}));
+    }
+}
