@@ -9,7 +9,7 @@ use mcp::items::Kind;
 use mcp::params::exchange_progress_token;
 use mcp::rpc::{self, Outcome, Raw};
 use mcp::version::Revision;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use upstream::relay::{Ask, Relay, Upcall};
 
@@ -34,6 +34,15 @@ pub struct Introduction {
     pub capabilities: Raw,
 }
 
+/// How far a client has come with its handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    New,
+    /// `initialize` is being answered; what comes meanwhile waits for it.
+    Introducing,
+    Introduced,
+}
+
 /// A way to a client for messages that an upstream has for it.
 #[derive(Clone, Debug)]
 pub struct Outlet {
@@ -46,7 +55,10 @@ pub struct Client {
     pub(crate) id: u64,
     pub(crate) owner: Owner,
     pub caller: Caller,
+    stage: watch::Sender<Stage>,
     introduction: OnceLock<Introduction>,
+    /// Cancelled when the client has asked for the last time.
+    pub(crate) leaving: CancellationToken,
     /// Turns for calls, so that their answers can't fill the memory.
     pub(crate) turns: Semaphore,
     state: Mutex<State>,
@@ -89,7 +101,9 @@ impl Client {
             id,
             owner,
             caller,
+            stage: watch::Sender::new(Stage::New),
             introduction: OnceLock::new(),
+            leaving: CancellationToken::new(),
             turns: Semaphore::new(CALLS_AT_ONCE_MAX),
             state: Mutex::new(State {
                 view,
@@ -107,8 +121,31 @@ impl Client {
         self.introduction.get()
     }
 
-    pub(crate) fn introduce(&self, introduction: Introduction) -> Result<(), Error> {
-        self.introduction.set(introduction).map_err(|_| Error::Reinitialized)
+    /// Begins the handshake; it ends when what is given back is dropped.
+    pub(crate) fn begin_introduction(&self) -> Result<Introducing<'_>, Error> {
+        let begins = self.stage.send_if_modified(|stage| {
+            let is_new = *stage == Stage::New;
+            if is_new {
+                *stage = Stage::Introducing;
+            }
+            is_new
+        });
+        if begins { Ok(Introducing(self)) } else { Err(Error::Reinitialized) }
+    }
+
+    /// Waits for a handshake under way; whether the client has introduced itself.
+    pub(crate) async fn is_introduced(&self) -> bool {
+        if self.introduction().is_some() {
+            return true;
+        }
+        let mut stage = self.stage.subscribe();
+        let settled = stage.wait_for(|stage| *stage != Stage::Introducing).await;
+        settled.is_ok_and(|stage| *stage == Stage::Introduced)
+    }
+
+    /// Tells that the client asks nothing more: what waits for others no longer does.
+    pub fn hurry(&self) {
+        self.leaving.cancel();
     }
 
     /// A way to this client that ends in `outbox`; a message that finds it full is lost.
@@ -152,7 +189,7 @@ impl Client {
     pub(crate) fn send(&self, upcall: Upcall) {
         let outlet = {
             let state = self.state();
-            state.outlet.clone().filter(|_| state.is_ready)
+            state.outlet.clone().filter(|_| state.is_ready && self.introduction().is_some())
         };
         if let Some(outlet) = outlet {
             _ = (outlet.relay.deliver)(upcall);
@@ -300,6 +337,22 @@ impl Client {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A handshake under way.
+pub(crate) struct Introducing<'a>(&'a Client);
+
+impl Introducing<'_> {
+    pub(crate) fn finish(self, introduction: Introduction) {
+        _ = self.0.introduction.set(introduction);
+    }
+}
+
+impl Drop for Introducing<'_> {
+    fn drop(&mut self) {
+        let is_done = self.0.introduction().is_some();
+        self.0.stage.send_replace(if is_done { Stage::Introduced } else { Stage::New });
     }
 }
 

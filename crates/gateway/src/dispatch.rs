@@ -44,7 +44,7 @@ impl Gateway {
         match request.method.as_str() {
             "ping" => return Ok(Outcome::Result(Raw::trusted("{}"))),
             "initialize" => return self.initialize(client, request.params.as_ref()).await,
-            method if client.introduction().is_none() => {
+            method if !client.is_introduced().await => {
                 return Err(Error::Uninitialized(method.to_owned()));
             }
             _ => {}
@@ -128,9 +128,13 @@ impl Gateway {
     ) -> Result<Outcome, Error> {
         let introduction = read_introduction(params)
             .map_err(|fault| Error::Params { method: "initialize", fault })?;
-        self.settled().await;
+        let introducing = client.begin_introduction()?;
+        tokio::select! {
+            () = self.settled() => {}
+            () = client.leaving.cancelled() => {}
+        }
         let revision = introduction.revision;
-        client.introduce(introduction)?;
+        introducing.finish(introduction);
         let optional = |capability: &'static str, declared: &'static str| {
             if self.any_declares(capability) { declared } else { "" }
         };

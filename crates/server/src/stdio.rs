@@ -50,6 +50,7 @@ pub async fn serve(
     };
     if !was_stopped {
         // What was asked before the end is answered, if it does not take long.
+        client.hurry();
         let all_answered = async { while under_way.join_next().await.is_some() {} };
         _ = timeout(STDIN_DRAIN_MAX, all_answered).await;
     }

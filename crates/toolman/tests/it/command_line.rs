@@ -249,3 +249,23 @@ async fn verdict_stays_when_nobody_reads_it() {
         assert!(stderr.contains(words), "{stderr}");
     }
 }
+
+#[tokio::test]
+async fn requests_may_be_piped_in() {
+    let folder = folder("active_toolsets = [\"*\"]", &[("a", "echo"), ("b", "--hang")]);
+    let requests = [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize",
+            "params": {"protocolVersion": "2025-11-25", "capabilities": {}}}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}),
+    ];
+    let lines = requests.map(|request| request.to_string()).join("\n");
+    std::fs::write(folder.path().join("requests"), lines).unwrap();
+    let requests = std::fs::File::open(folder.path().join("requests")).unwrap();
+    let output = folder.command(&[]).stdin(requests).output().await.unwrap();
+    let answers = String::from_utf8(output.stdout).unwrap();
+    let answers: Vec<Value> =
+        answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(answers[0]["result"]["serverInfo"]["name"], "toolman");
+    assert_eq!(answers[1]["result"]["tools"][0]["name"], "toolman_activate");
+}
