@@ -179,6 +179,10 @@ impl Client {
         change(&mut self.state().view)
     }
 
+    pub(crate) fn is_ready(&self) -> bool {
+        self.state().is_ready
+    }
+
     pub(crate) fn mark_ready(&self) {
         let mut state = self.state();
         state.is_ready = true;

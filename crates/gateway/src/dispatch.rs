@@ -47,6 +47,9 @@ impl Gateway {
             method if !client.is_introduced().await => {
                 return Err(Error::Uninitialized(method.to_owned()));
             }
+            method if client.owner == Owner::Session && !client.is_ready() => {
+                return Err(Error::NotReady(method.to_owned()));
+            }
             _ => {}
         }
         let view = client.view();
@@ -250,6 +253,11 @@ impl Gateway {
             upstream.notify(rpc::notification(method, None));
         }
     }
+}
+
+/// The revision that an `initialize` with these parameters will agree on.
+pub fn revision_asked(params: Option<&Raw>) -> Revision {
+    read_introduction(params).map_or(Revision::NEWEST, |introduction| introduction.revision)
 }
 
 fn read_introduction(params: Option<&Raw>) -> Result<Introduction, json::Fault> {

@@ -30,6 +30,9 @@ pub enum Error {
     #[error("`{}` must wait until `initialize` is answered", shorten(.0))]
     Uninitialized(String),
 
+    #[error("`{}` must wait until `notifications/initialized` is sent", shorten(.0))]
+    NotReady(String),
+
     #[error("`initialize` was answered already on this connection")]
     Reinitialized,
 
@@ -74,7 +77,10 @@ impl Error {
             Error::Control(_) => Class::Control,
             Error::Params { .. } | Error::Cursor => Class::Params,
             Error::Method(_) => Class::Method,
-            Error::Uninitialized(_) | Error::Reinitialized | Error::IdInUse => Class::Protocol,
+            Error::Uninitialized(_)
+            | Error::NotReady(_)
+            | Error::Reinitialized
+            | Error::IdInUse => Class::Protocol,
             Error::Busy(_) => Class::Overload,
             Error::Cancelled => Class::Cancelled,
         }

@@ -46,6 +46,15 @@ pub struct Member {
     pub upstream: UpstreamSettings,
 }
 
+/// How the upstreams are, in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Health {
+    pub ready: usize,
+    pub total: usize,
+    /// Whether every upstream has answered, failed or run out of its time.
+    pub is_settled: bool,
+}
+
 /// A handle to the gateway; its clones are the same one.
 #[derive(Clone)]
 pub struct Gateway(Arc<Shared>);
@@ -115,6 +124,17 @@ impl Gateway {
     /// All upstreams in the order of the configuration.
     pub fn upstreams(&self) -> impl Iterator<Item = (&Namespace, &Upstream)> {
         self.0.upstreams.iter().map(|(namespace, upstream)| (namespace, upstream))
+    }
+
+    /// How the upstreams are.
+    pub fn health(&self) -> Health {
+        let phases: Vec<Phase> = self.upstreams().map(|(_, u)| u.status().phase).collect();
+        let count = |is_it: fn(&Phase) -> bool| phases.iter().filter(|phase| is_it(phase)).count();
+        Health {
+            ready: count(|phase| matches!(phase, Phase::Ready)),
+            total: phases.len(),
+            is_settled: count(|phase| matches!(phase, Phase::Starting)) == 0,
+        }
     }
 
     /// The newest snapshot.

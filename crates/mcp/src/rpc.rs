@@ -128,6 +128,17 @@ pub fn parse(frame: &Bytes) -> Result<Message, Rejection> {
     })
 }
 
+/// The messages of a batch, not read yet; `None` if the frame is none.
+pub fn batch(frame: &Bytes) -> Option<Vec<Bytes>> {
+    let is_array = frame.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'[');
+    if !is_array || !json::depth_is_bounded(frame) {
+        return None;
+    }
+    let elements = json::elements(std::str::from_utf8(frame).ok()?).ok()?;
+    (!elements.is_empty())
+        .then(|| elements.iter().map(|part| frame.slice_ref(part.as_bytes())).collect())
+}
+
 fn reject(code: Code, reason: String, id: Option<Raw>) -> Rejection {
     Rejection { code, reason, id }
 }

@@ -34,6 +34,16 @@ impl Revision {
         Revision::ALL.into_iter().find(|revision| revision.as_str() == text)
     }
 
+    /// Whether several messages may come in one JSON array.
+    pub fn takes_batches(self) -> bool {
+        self == Revision::V2025_03_26
+    }
+
+    /// Whether a client must accept an event stream as the answer to a POST.
+    pub fn must_accept_streams(self) -> bool {
+        self >= Revision::V2025_06_18
+    }
+
     /// What we answer to a client that asks for `wanted`: the same if we speak it.
     pub fn negotiate(wanted: &str) -> Revision {
         Revision::parse(wanted).unwrap_or(Revision::NEWEST)

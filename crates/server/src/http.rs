@@ -6,6 +6,7 @@ mod checks;
 mod endpoint;
 mod events;
 mod sessions;
+mod streams;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -35,8 +36,10 @@ pub async fn serve(
     token: BearerToken,
     stop: CancellationToken,
 ) {
+    let is_local = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
+    let checks = Checks::new(token, is_local);
     let sessions = Sessions::new(gateway.clone());
-    let endpoint = Arc::new(Endpoint::new(gateway, sessions, Checks::new(token), stop.clone()));
+    let endpoint = Arc::new(Endpoint::new(gateway, sessions, checks, stop.clone()));
     let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let graceful = GracefulShutdown::new();
     loop {

@@ -17,6 +17,12 @@ pub const WRITE_STALL_MAX: Duration = Duration::from_mins(5);
 pub const CONNECTIONS_MAX: usize = 512;
 /// Sessions at the same time; the one idle longest gives way.
 pub const SESSIONS_MAX: usize = 1_000;
+/// Events of one session that are kept for readers who come back.
+pub const EVENTS_KEPT: usize = 256;
+/// Their bytes; an answer that is larger can't be read again.
+pub const EVENT_BYTES_KEPT: usize = 1024 * 1024;
+/// Streamed answers of one session at the same time; further ones are not streamed.
+pub const STREAMS_MAX: usize = 8;
 /// A session id that is longer is none of ours.
 pub const SESSION_ID_BYTES_MAX: usize = 128;
 /// A session that was not used for this long is forgotten.

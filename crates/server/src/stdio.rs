@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures_util::FutureExt as _;
 use gateway::Gateway;
 use gateway::auth::Caller;
@@ -20,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::limits::{
     MESSAGE_BYTES_MAX, REQUESTS_MAX, STDIN_DRAIN_MAX, WRITE_DRAIN_MAX, WRITE_STALL_MAX,
 };
-use crate::reply;
+use crate::{batch, reply};
 
 /// Serves one client until it closes its end or `stop` is called.
 pub async fn serve(
@@ -95,6 +96,11 @@ impl Door {
         let (mut rejection, ends) = match line {
             Line::Frame(frame) => match rpc::parse(&frame) {
                 Ok(message) => return self.pass(message, under_way),
+                Err(_) if batch::of(&self.client, &frame).is_some() => {
+                    let door = self.clone();
+                    under_way.spawn(async move { door.answer_batch(&frame).await });
+                    return;
+                }
                 Err(rejection) => (rejection, (frame.clone(), frame)),
             },
             Line::TooLong { head, tail } => {
@@ -123,6 +129,14 @@ impl Door {
                 self.gateway.notice(&self.client, &method, params.as_ref());
             }
             Message::Response { id, outcome } => self.gateway.answer(&self.client, &id, outcome),
+        }
+    }
+
+    async fn answer_batch(&self, frame: &Bytes) {
+        let messages = batch::of(&self.client, frame).unwrap_or_default();
+        let array = batch::answer(&self.gateway, &self.client, &self.outlet, messages).await;
+        if let Some(array) = array {
+            self.outbox.send(array).await;
         }
     }
 

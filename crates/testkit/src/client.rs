@@ -102,6 +102,11 @@ impl LineClient {
         serde_json::from_str(&line).unwrap()
     }
 
+    /// The next batch of answers, as it was written.
+    pub async fn next_array(&mut self) -> String {
+        self.wait_for("an array", |head| head.is_array).await
+    }
+
     /// Calls a tool and gives the result.
     pub async fn call(&mut self, name: &str, arguments: Value) -> Value {
         let params = json!({"name": name, "arguments": arguments});
@@ -192,10 +197,14 @@ struct Head {
     id: Option<String>,
     method: Option<String>,
     is_error: bool,
+    is_array: bool,
 }
 
 impl Head {
     fn of(line: &str) -> Head {
+        if line.starts_with('[') {
+            return Head { id: None, method: None, is_error: false, is_array: true };
+        }
         let found = mcp::json::members(line.as_bytes(), ["id", "method", "error"]);
         let [id, method, error] =
             found.unwrap_or_else(|e| panic!("not a message: {e}: {line:.200}"));
@@ -203,6 +212,7 @@ impl Head {
             id: id.map(str::to_owned),
             method: method.and_then(mcp::json::string).map(String::from),
             is_error: error.is_some(),
+            is_array: false,
         }
     }
 }

@@ -45,6 +45,8 @@ pub struct Cli {
 pub enum Command {
     /// Serve on this machine over HTTP, with a token and ready-to-paste client settings
     Up(Up),
+    /// Serve over HTTP, as a service: on any address, with a token of yours
+    Serve(Serve),
     /// Start every server once and show what it offers, what it costs and what is wrong
     Check(Check),
     /// List, inspect and call the tools of all servers
@@ -59,6 +61,17 @@ pub struct Up {
     /// The address to serve on; it must be of this machine
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8000")]
     pub listen: std::net::SocketAddr,
+}
+
+#[derive(Debug, Args)]
+pub struct Serve {
+    /// The address to serve on
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8000")]
+    pub listen: std::net::SocketAddr,
+
+    /// A file with the token that clients must show [default: `BEARER_TOKEN`, or a generated one]
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -34,17 +34,35 @@ fn default_folder() -> Option<PathBuf> {
     Some(data_home.join("toolman"))
 }
 
-/// The bearer token: of the environment, else the one kept, else a new one that is kept.
+/// The bearer token that was given: in a file, else in the environment.
+pub fn given_token(file: Option<&Path>) -> anyhow::Result<Option<String>> {
+    let (token, source) = match file {
+        Some(file) => {
+            let text = std::fs::read_to_string(file).map_err(|error| {
+                Misuse(format!("can't read the token file `{}`: {error}", file.display()))
+            })?;
+            (text.trim().to_owned(), "the token in the file")
+        }
+        None => match std::env::var_os("BEARER_TOKEN") {
+            Some(token) => (token.into_string().unwrap_or_default(), "BEARER_TOKEN"),
+            None => return Ok(None),
+        },
+    };
+    if token.len() < TOKEN_CHARS_MIN || !token.bytes().all(|b| b.is_ascii_graphic()) {
+        let reason = format!(
+            "{source} is too weak; use at least {TOKEN_CHARS_MIN} visible ASCII characters, or \
+             none to have one generated"
+        );
+        return Err(Misuse(reason).into());
+    }
+    Ok(Some(token))
+}
+
+/// The bearer token: the one given, else the one kept, else a new one that is kept.
 ///
 /// It is kept so that clients need no new settings after a restart.
 pub fn token(cli: &Cli) -> anyhow::Result<String> {
-    if let Some(token) = std::env::var_os("BEARER_TOKEN") {
-        let token = token.into_string().unwrap_or_default();
-        if token.len() < TOKEN_CHARS_MIN || !token.bytes().all(|b| b.is_ascii_graphic()) {
-            let reason = "BEARER_TOKEN is too weak; use at least 16 visible ASCII characters, \
-                or unset it to have one generated";
-            return Err(Misuse(reason.into()).into());
-        }
+    if let Some(token) = given_token(None)? {
         return Ok(token);
     }
     let path = open(cli)?.join("token");

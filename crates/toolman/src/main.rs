@@ -8,6 +8,7 @@ mod host;
 mod log;
 mod report;
 mod run;
+mod serve;
 mod terminal;
 mod tools;
 mod up;
@@ -50,6 +51,7 @@ async fn run(cli: Cli) -> anyhow::Result<i32> {
     match &cli.command {
         None => run::serve_stdio(&cli).await,
         Some(Command::Up(up)) => up::run(&cli, up).await,
+        Some(Command::Serve(serve)) => serve::run(&cli, serve).await,
         Some(Command::Check(check)) => check::run(&cli, check).await,
         Some(Command::Tools(tools)) => tools::run(&cli, tools).await,
         Some(Command::Completions { shell }) => {

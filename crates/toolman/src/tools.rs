@@ -135,6 +135,7 @@ impl Session {
         let version = mcp::version::Revision::NEWEST;
         let hello = format!(r#"{{"protocolVersion":"{version}","capabilities":{{}}}}"#);
         session.request("initialize", hello).await?;
+        session.gateway.notice(&session.client, "notifications/initialized", None);
         Ok(session)
     }
 

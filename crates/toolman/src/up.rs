@@ -1,5 +1,7 @@
 //! `toolman up`: the newcomer's command.
 
+use std::net::SocketAddr;
+
 use gateway::auth::BearerToken;
 use mcp::items::Kind;
 use tokio::net::TcpListener;
@@ -12,28 +14,41 @@ use crate::terminal;
 
 pub async fn run(cli: &Cli, up: &Up) -> anyhow::Result<i32> {
     if !up.listen.ip().is_loopback() {
+        let listen = up.listen;
         let reason =
-            format!("`{}` is not an address of this machine alone; use 127.0.0.1", up.listen);
+            format!("`{listen}` is not an address of this machine alone; use `toolman serve`");
         return Err(Misuse(reason).into());
     }
     let token = data_dir::token(cli)?;
-    let listener = TcpListener::bind(up.listen).await.map_err(|error| {
-        let hint = "choose another port with `--listen 127.0.0.1:PORT`";
-        Misuse(format!("can't listen on {}: {error}; {hint}", up.listen))
-    })?;
+    let listener = bind(up.listen).await?;
     let url = format!("http://{}/mcp", listener.local_addr()?);
-    let stop = stop_on_signals()?;
     let host = Host::start_or_demo(cli)?;
-    let serving = tokio::spawn(server::http::serve(
-        host.gateway.clone(),
-        listener,
-        BearerToken::new(&token),
-        stop.clone(),
-    ));
+    let banner = |host: &Host| banner(host, &url, &token);
+    serve(host, listener, BearerToken::new(&token), banner).await
+}
+
+/// Opens the door's address.
+pub async fn bind(listen: SocketAddr) -> Result<TcpListener, Misuse> {
+    TcpListener::bind(listen).await.map_err(|error| {
+        let hint = "choose another port with `--listen 127.0.0.1:PORT`";
+        Misuse(format!("can't listen on {listen}: {error}; {hint}"))
+    })
+}
+
+/// Serves until a signal comes; says so when every server has answered.
+pub async fn serve(
+    host: Host,
+    listener: TcpListener,
+    token: BearerToken,
+    banner: impl Fn(&Host) -> String,
+) -> anyhow::Result<i32> {
+    let stop = stop_on_signals()?;
+    let door = server::http::serve(host.gateway.clone(), listener, token, stop.clone());
+    let serving = tokio::spawn(door);
     tokio::select! {
         () = terminal::wait_until_ready(&host.gateway) => {
             // It serves, whether or not anybody reads this.
-            if let Err(error) = terminal::print(&banner(&host, &url, &token)) {
+            if let Err(error) = terminal::print(&banner(&host)) {
                 tracing::warn!("{error:#}");
             }
         }

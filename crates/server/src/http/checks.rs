@@ -8,35 +8,43 @@ use hyper::{StatusCode, Uri};
 
 pub struct Checks {
     token: BearerToken,
+    /// Whether only this machine is served: then only its names are.
+    is_local: bool,
 }
 
 impl Checks {
-    pub fn new(token: BearerToken) -> Checks {
-        Checks { token }
+    pub fn new(token: BearerToken, is_local: bool) -> Checks {
+        Checks { token, is_local }
     }
 
-    /// Who sends the request, or the status that refuses it.
+    /// Refuses requests for foreign hosts and from foreign origins with a status.
     ///
     /// A page in the user's browser may reach us under a foreign name (DNS rebinding), so only
     /// names of this machine are served.
-    pub fn admit(&self, uri: &Uri, headers: &HeaderMap) -> Result<Caller, StatusCode> {
+    pub fn check_source(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), StatusCode> {
         if headers.get_all(HOST).iter().count() > 1 {
             return Err(StatusCode::BAD_REQUEST);
         }
         let host = headers.get(HOST).map(|host| host.to_str().unwrap_or_default());
         let host = host.or_else(|| uri.authority().map(hyper::http::uri::Authority::as_str));
-        if !host.is_some_and(is_this_machine) {
+        let Some(host) = host else { return Err(StatusCode::BAD_REQUEST) };
+        if self.is_local && !is_this_machine(host) {
             return Err(StatusCode::FORBIDDEN);
         }
         if let Some(origin) = headers.get(ORIGIN) {
             let origin = origin.to_str().unwrap_or_default();
-            let host = origin.split_once("://").map(|(_, host)| host);
-            if !host.is_some_and(is_this_machine) {
+            let origin = origin.split_once("://").map_or("", |(_, host)| host);
+            if !is_this_machine(origin) && (self.is_local || origin != host) {
                 return Err(StatusCode::FORBIDDEN);
             }
         }
+        Ok(())
+    }
+
+    /// Who sends the request, if it shows the token.
+    pub fn prove(&self, headers: &HeaderMap) -> Option<Caller> {
         let authorization = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        self.token.prove(authorization).ok_or(StatusCode::UNAUTHORIZED)
+        self.token.prove(authorization)
     }
 }
 

@@ -1,21 +1,22 @@
-//! `/mcp`: one message a POST, a stream by GET, the end of a session by DELETE.
+//! `/mcp`: a message by POST, a stream by GET, the end of a session by DELETE; and the probes.
 
 use std::future::ready;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use gateway::Gateway;
 use gateway::auth::Caller;
-use gateway::client::Client;
-use gateway::dispatch::Request as GatewayRequest;
-use gateway::outbox;
+use gateway::dispatch::{self, Request as GatewayRequest};
+use gateway::error::{Class, Error};
+use gateway::outbox::{self, OutboxQueue};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{
     ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, WWW_AUTHENTICATE,
 };
 use hyper::{Method, Request, Response, StatusCode};
-use mcp::rpc::{self, Code, Message};
+use mcp::rpc::{self, Code, Message, Outcome, Rejection};
 use mcp::version::Revision;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -23,12 +24,18 @@ use tokio_util::task::TaskTracker;
 
 use super::checks::Checks;
 use super::events::{self, Body};
-use super::sessions::Sessions;
+use super::sessions::{Session, Sessions};
+use super::streams::{EventId, STANDING, Streams};
 use crate::limits::{BODY_TIMEOUT, MESSAGE_BYTES_MAX, SESSION_ID_BYTES_MAX};
-use crate::reply;
+use crate::{batch, reply};
 
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
+const LAST_EVENT: &str = "last-event-id";
+const EVENT_STREAM: &str = "text/event-stream";
+
+/// Makes the answer to a request.
+type Work = Pin<Box<dyn Future<Output = (StatusCode, Bytes)> + Send>>;
 
 pub struct Endpoint {
     gateway: Gateway,
@@ -63,37 +70,63 @@ impl Endpoint {
     }
 
     pub async fn respond(&self, request: Request<Incoming>) -> Response<Body> {
-        let caller = match self.checks.admit(request.uri(), request.headers()) {
-            Ok(caller) => caller,
-            Err(StatusCode::UNAUTHORIZED) => {
-                let reason = "send the token as `Authorization: Bearer …`";
-                let mut response = error(StatusCode::UNAUTHORIZED, Code::INVALID_REQUEST, reason);
+        self.route(request).await.unwrap_or_else(|Refused(status, reason)| {
+            let mut response = error(status, &reason);
+            if status == StatusCode::UNAUTHORIZED {
+                // TD-77
                 let scheme = HeaderValue::from_static("Bearer");
                 response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
-                return response;
             }
-            Err(status) => {
-                let reason = "this host or origin is not served";
-                return error(status, Code::INVALID_REQUEST, reason);
-            }
-        };
-        if request.uri().path() != "/mcp" {
-            let reason = "there is nothing here; the endpoint is `/mcp`";
-            return error(StatusCode::NOT_FOUND, Code::INVALID_REQUEST, reason);
+            response
+        })
+    }
+
+    async fn route(&self, request: Request<Incoming>) -> Result<Response<Body>, Refused> {
+        let (uri, headers) = (request.uri(), request.headers());
+        if let Err(status) = self.checks.check_source(uri, headers) {
+            return refuse(status, "this host or origin is not served");
         }
-        let outcome = match *request.method() {
+        match (uri.path(), request.method()) {
+            ("/health" | "/healthz", &Method::GET) => return Ok(self.health(StatusCode::OK)),
+            ("/readyz", &Method::GET) if self.gateway.health().is_settled => {
+                return Ok(self.health(StatusCode::OK));
+            }
+            ("/readyz", &Method::GET) => return Ok(self.health(StatusCode::SERVICE_UNAVAILABLE)),
+            _ => {}
+        }
+        let Some(caller) = self.checks.prove(headers) else {
+            let reason = "send the token as `Authorization: Bearer …`";
+            return refuse(StatusCode::UNAUTHORIZED, reason);
+        };
+        if uri.path() != "/mcp" {
+            return refuse(StatusCode::NOT_FOUND, "there is nothing here; the endpoint is `/mcp`");
+        }
+        match *request.method() {
             Method::POST => self.post(caller, request).await,
-            Method::GET => self.get(request.headers()),
-            Method::DELETE => self.delete(request.headers()),
+            Method::GET => self.get(headers),
+            Method::DELETE => self.delete(headers),
             _ => {
                 let mut response = empty(StatusCode::METHOD_NOT_ALLOWED);
                 let allowed = HeaderValue::from_static("GET, POST, DELETE");
                 response.headers_mut().insert(ALLOW, allowed);
-                return response;
+                Ok(response)
             }
+        }
+    }
+
+    /// How many upstreams are ready; no secret, so that probes need no token.
+    fn health(&self, status: StatusCode) -> Response<Body> {
+        let health = self.gateway.health();
+        let word = match (health.is_settled, health.ready == health.total) {
+            (false, _) => "starting",
+            (true, true) => "ok",
+            (true, false) => "degraded",
         };
-        outcome
-            .unwrap_or_else(|Refused(status, reason)| error(status, Code::INVALID_REQUEST, &reason))
+        let text = format!(
+            r#"{{"status":"{word}","upstreams":{{"ready":{},"total":{}}}}}"#,
+            health.ready, health.total
+        );
+        json(status, text.into())
     }
 
     async fn post(
@@ -106,40 +139,56 @@ impl Endpoint {
         if !is_json(&headers) {
             return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send `application/json`");
         }
-        if !lists(&headers, ACCEPT.as_str(), "application/json")
-            || !lists(&headers, ACCEPT.as_str(), "text/event-stream")
-        {
-            let reason = "accept both `application/json` and `text/event-stream`";
-            return refuse(StatusCode::NOT_ACCEPTABLE, reason);
-        }
-        check_version(&headers)?;
+        let version = version(&headers)?;
         let frame = read(body).await?;
         let message = match rpc::parse(&frame) {
-            Ok(message) => message,
-            Err(rejection) => {
-                return Ok(json(StatusCode::BAD_REQUEST, reply::to_rejected(&rejection)));
-            }
-        };
-        match message {
-            Message::Request { id, method, params } if method == "initialize" => {
+            Ok(Message::Request { id, method, params }) if method == "initialize" => {
+                let revision = dispatch::revision_asked(params.as_ref());
+                check_accept(&headers, revision)?;
                 let request = GatewayRequest { id, method, params };
-                Ok(self.initialize(caller, &request).await)
+                return Ok(self.initialize(caller, &request).await);
             }
+            Ok(message) => message,
+            Err(rejection) => return self.batch(&headers, version, &frame, &rejection).await,
+        };
+        let session = self.session(&headers, version)?;
+        check_accept(&headers, session.revision())?;
+        match message {
             Message::Request { id, method, params } => {
-                let client = self.session(&headers)?;
-                Ok(self.answer(client, GatewayRequest { id, method, params }).await)
+                let can_stream = lists(&headers, ACCEPT.as_str(), EVENT_STREAM);
+                let request = GatewayRequest { id, method, params };
+                Ok(self.answer(session, request, can_stream).await)
             }
             Message::Notification { method, params } => {
-                let client = self.session(&headers)?;
-                self.gateway.notice(&client, &method, params.as_ref());
+                self.gateway.notice(&session.client, &method, params.as_ref());
                 Ok(empty(StatusCode::ACCEPTED))
             }
             Message::Response { id, outcome } => {
-                let client = self.session(&headers)?;
-                self.gateway.answer(&client, &id, outcome);
+                self.gateway.answer(&session.client, &id, outcome);
                 Ok(empty(StatusCode::ACCEPTED))
             }
         }
+    }
+
+    /// Several messages at once, where the session's revision has that.
+    async fn batch(
+        &self,
+        headers: &HeaderMap,
+        version: Option<Revision>,
+        frame: &Bytes,
+        rejection: &Rejection,
+    ) -> Result<Response<Body>, Refused> {
+        let session = self.session(headers, version).ok();
+        let messages = session.as_ref().and_then(|session| batch::of(&session.client, frame));
+        let (Some(session), Some(messages)) = (session, messages) else {
+            return Ok(json(StatusCode::BAD_REQUEST, reply::to_rejected(rejection)));
+        };
+        let _under_way = self.under_way.token();
+        let answers = batch::answer(&self.gateway, &session.client, &session.outlet, messages);
+        Ok(match answers.await {
+            Some(array) => json(StatusCode::OK, array),
+            None => empty(StatusCode::ACCEPTED),
+        })
     }
 
     async fn initialize(&self, caller: Caller, request: &GatewayRequest) -> Response<Body> {
@@ -158,38 +207,61 @@ impl Endpoint {
     }
 
     /// A plain answer, or a stream when something comes before it.
-    async fn answer(&self, client: Arc<Client>, request: GatewayRequest) -> Response<Body> {
+    async fn answer(
+        &self,
+        session: Arc<Session>,
+        request: GatewayRequest,
+        can_stream: bool,
+    ) -> Response<Body> {
         let (outbox, mut queue) = outbox::channel();
+        let client = Arc::clone(&session.client);
         let outlet = client.outlet(outbox);
         let gateway = self.gateway.clone();
         let under_way = self.under_way.token();
-        let mut work = Box::pin(async move {
+        let mut work: Work = Box::pin(async move {
             let outcome = gateway.handle(&client, &request, &outlet).await;
-            drop(under_way);
-            Some(reply::to_request(&request.id, &request.method, outcome))
+            let status = status(&outcome);
+            (status, reply::to_request(&request.id, &request.method, outcome))
         });
-        tokio::select! {
+        let first = tokio::select! {
             biased;
-            Some(first) = queue.recv() => stream(events::ending_with(first, queue, work)),
-            frame = &mut work => match (queue.try_recv(), frame) {
-                (Some(first), frame) => {
-                    stream(events::ending_with(first, queue, Box::pin(ready(frame))))
+            Some(first) = queue.recv(), if can_stream => first,
+            (status, frame) = &mut work => match queue.try_recv().filter(|_| can_stream) {
+                None => return json(status, frame),
+                Some(first) => {
+                    work = Box::pin(ready((status, frame)));
+                    first
                 }
-                (None, Some(frame)) => json(StatusCode::OK, frame),
-                (None, None) => empty(StatusCode::ACCEPTED),
-            }
-        }
+            },
+        };
+        let Some(number) = session.streams.begin() else {
+            let (status, frame) = work.await;
+            return json(status, frame);
+        };
+        session.streams.push(number, first);
+        let events = session.streams.read(number, None);
+        tokio::spawn(async move {
+            stream_out(&session.streams, number, queue, work).await;
+            drop(under_way);
+        });
+        stream(events::body(None, events, CancellationToken::new()))
     }
 
     fn get(&self, headers: &HeaderMap) -> Result<Response<Body>, Refused> {
-        if !lists(headers, ACCEPT.as_str(), "text/event-stream") {
+        if !lists(headers, ACCEPT.as_str(), EVENT_STREAM) {
             return refuse(StatusCode::NOT_ACCEPTABLE, "accept `text/event-stream`");
         }
-        check_version(headers)?;
-        let client = self.session(headers)?;
-        let (outbox, queue) = outbox::channel();
-        client.attach(client.outlet(outbox));
-        Ok(stream(events::standing(queue, self.stop.clone())))
+        let session = self.session(headers, version(headers)?)?;
+        let asked = headers.get(LAST_EVENT).map(|id| id.to_str().ok().and_then(EventId::parse));
+        let (first, events) = match asked {
+            Some(Some(id)) => (None, session.streams.read(id.stream, Some(id.event))),
+            Some(None) => {
+                let gap = Bytes::from_static(b": this event is not known; some may be missing\n\n");
+                (Some(gap), session.streams.read(STANDING, None))
+            }
+            None => (None, session.streams.read(STANDING, None)),
+        };
+        Ok(stream(events::body(first, events, self.stop.clone())))
     }
 
     fn delete(&self, headers: &HeaderMap) -> Result<Response<Body>, Refused> {
@@ -201,12 +273,45 @@ impl Endpoint {
         }
     }
 
-    fn session(&self, headers: &HeaderMap) -> Result<Arc<Client>, Refused> {
-        let id = session_id(headers)?;
-        match self.sessions.find(id) {
-            Some(client) => Ok(client),
-            None => refuse(StatusCode::NOT_FOUND, UNKNOWN_SESSION),
+    /// The session that a request belongs to; its revision holds for every request.
+    fn session(
+        &self,
+        headers: &HeaderMap,
+        version: Option<Revision>,
+    ) -> Result<Arc<Session>, Refused> {
+        let Some(session) = self.sessions.find(session_id(headers)?) else {
+            return refuse(StatusCode::NOT_FOUND, UNKNOWN_SESSION);
+        };
+        let agreed = session.revision();
+        if version.is_some_and(|version| version != agreed) {
+            let reason = format!("this session speaks {agreed}; send that `MCP-Protocol-Version`");
+            return refuse(StatusCode::BAD_REQUEST, &reason);
         }
+        Ok(session)
+    }
+}
+
+/// Makes events of what comes until `work` is done, and of what it makes. It goes on when the
+/// client has left: in these revisions that is no cancellation, and it may come back.
+async fn stream_out(streams: &Streams, number: u64, mut queue: OutboxQueue, mut work: Work) {
+    let (_, last) = loop {
+        tokio::select! {
+            biased;
+            Some(frame) = queue.recv() => streams.push(number, frame),
+            last = &mut work => break last,
+        }
+    };
+    while let Some(frame) = queue.try_recv() {
+        streams.push(number, frame);
+    }
+    streams.push(number, last);
+    streams.finish(number);
+}
+
+fn status(outcome: &Result<Outcome, Error>) -> StatusCode {
+    match outcome {
+        Err(error) if error.class() == Class::Protocol => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
     }
 }
 
@@ -231,16 +336,29 @@ fn session_id(headers: &HeaderMap) -> Result<&str, Refused> {
     }
 }
 
-fn check_version(headers: &HeaderMap) -> Result<(), Refused> {
-    let Some(version) = headers.get(VERSION) else {
-        return Ok(());
-    };
-    if version.to_str().ok().and_then(Revision::parse).is_some() {
-        return Ok(());
+/// The revision that the request names, which must be one of ours.
+fn version(headers: &HeaderMap) -> Result<Option<Revision>, Refused> {
+    let Some(version) = headers.get(VERSION) else { return Ok(None) };
+    let known = version.to_str().ok().and_then(Revision::parse);
+    if known.is_some() {
+        return Ok(known);
     }
     let known: Vec<_> = Revision::ALL.iter().map(|revision| revision.as_str()).collect();
     let reason = format!("this `MCP-Protocol-Version` is not spoken; use {}", known.join(", "));
     refuse(StatusCode::BAD_REQUEST, &reason)
+}
+
+/// Whether the client accepts what the answer to a POST may be.
+fn check_accept(headers: &HeaderMap, revision: Revision) -> Result<(), Refused> {
+    let accepts = |media_type: &str| lists(headers, ACCEPT.as_str(), media_type);
+    match (accepts("application/json"), accepts(EVENT_STREAM)) {
+        (true, true) => Ok(()),
+        (true, false) if !revision.must_accept_streams() => Ok(()),
+        _ => {
+            let reason = "accept both `application/json` and `text/event-stream`";
+            refuse(StatusCode::NOT_ACCEPTABLE, reason)
+        }
+    }
 }
 
 /// Whether the body is said to be JSON in UTF-8.
@@ -294,8 +412,8 @@ fn json(status: StatusCode, frame: Bytes) -> Response<Body> {
     response
 }
 
-fn error(status: StatusCode, code: Code, reason: &str) -> Response<Body> {
-    let object = rpc::error_object(code, reason, None);
+fn error(status: StatusCode, reason: &str) -> Response<Body> {
+    let object = rpc::error_object(Code::INVALID_REQUEST, reason, None);
     json(status, rpc::error(None, object.as_bytes()))
 }
 

@@ -5,19 +5,52 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gateway::Gateway;
 use gateway::auth::{Caller, unguessable};
-use gateway::client::{Client, Owner};
+use gateway::client::{Client, Outlet, Owner};
+use gateway::outbox;
+use mcp::version::Revision;
 use tokio::time::Instant;
 
+use super::streams::{STANDING, Streams};
 use crate::limits::{SESSION_IDLE_MAX, SESSIONS_MAX};
 
 pub struct Sessions {
     gateway: Gateway,
-    open: Mutex<HashMap<String, Session>>,
+    open: Mutex<HashMap<String, Arc<Session>>>,
 }
 
-struct Session {
-    client: Arc<Client>,
-    last_used: Instant,
+/// A client with its streams.
+pub struct Session {
+    pub client: Arc<Client>,
+    pub outlet: Outlet,
+    pub streams: Streams,
+    last_used: Mutex<Instant>,
+}
+
+impl Session {
+    /// Opens the session: what belongs to no request becomes events of its standing stream.
+    fn open(client: Arc<Client>) -> Arc<Session> {
+        let (outbox, mut queue) = outbox::channel();
+        let outlet = client.outlet(outbox);
+        client.attach(outlet.clone());
+        let last_used = Mutex::new(Instant::now());
+        let session = Arc::new(Session { client, outlet, streams: Streams::new(), last_used });
+        let streams = Arc::downgrade(&session);
+        tokio::spawn(async move {
+            while let (Some(frame), Some(session)) = (queue.recv().await, streams.upgrade()) {
+                session.streams.push(STANDING, frame);
+            }
+        });
+        session
+    }
+
+    /// The revision that was agreed on.
+    pub fn revision(&self) -> Revision {
+        self.client.introduction().map_or(Revision::NEWEST, |known| known.revision)
+    }
+
+    fn last_used(&self) -> Instant {
+        *self.last_used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Sessions {
@@ -37,12 +70,12 @@ impl Sessions {
         let mut open = self.lock();
         let mut ended: Vec<String> = Vec::new();
         for (id, session) in &*open {
-            if now.duration_since(session.last_used) > SESSION_IDLE_MAX {
+            if now.duration_since(session.last_used()) > SESSION_IDLE_MAX {
                 ended.push(id.clone());
             }
         }
         if open.len() - ended.len() >= SESSIONS_MAX {
-            let idlest = open.iter().min_by_key(|(_, session)| session.last_used);
+            let idlest = open.iter().min_by_key(|(_, session)| session.last_used());
             ended.extend(idlest.map(|(id, _)| id.clone()));
         }
         for id in ended {
@@ -50,15 +83,14 @@ impl Sessions {
                 self.gateway.disconnect(&session.client);
             }
         }
-        open.insert(id.clone(), Session { client, last_used: now });
+        open.insert(id.clone(), Session::open(client));
         id
     }
 
-    pub fn find(&self, id: &str) -> Option<Arc<Client>> {
-        let mut open = self.lock();
-        let session = open.get_mut(id)?;
-        session.last_used = Instant::now();
-        Some(Arc::clone(&session.client))
+    pub fn find(&self, id: &str) -> Option<Arc<Session>> {
+        let session = Arc::clone(self.lock().get(id)?);
+        *session.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        Some(session)
     }
 
     /// Ends a session; whether there was one.
@@ -73,7 +105,7 @@ impl Sessions {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Session>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -41,6 +41,7 @@ impl Server {
                 self.misbehave(&name, &id, &arguments, &meta);
             }
             "progress" => self.report_progress(&id, &meta, Duration::ZERO).await,
+            "stroll" => self.report_progress(&id, &meta, Duration::from_millis(300)).await,
             "plod" => self.report_progress(&id, &meta, Duration::from_secs(4)).await,
             "log" => {
                 let params = r#"{"level":"info","data":"hello","x-vendor":1}"#;

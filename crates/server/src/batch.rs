@@ -1,0 +1,62 @@
+//! Batches: several messages in one JSON array, in the one revision that has them.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use gateway::Gateway;
+use gateway::client::{Client, Outlet};
+use gateway::dispatch::Request;
+use gateway::error::Error;
+use mcp::rpc::{self, Message};
+
+use crate::reply;
+
+/// The messages of a frame, if it is a batch and this client may send one.
+pub fn of(client: &Client, frame: &Bytes) -> Option<Vec<Bytes>> {
+    let revision = client.introduction()?.revision;
+    if revision.takes_batches() { rpc::batch(frame) } else { None }
+}
+
+/// Takes the messages side by side; the array of answers, unless there is none.
+pub async fn answer(
+    gateway: &Gateway,
+    client: &Arc<Client>,
+    outlet: &Outlet,
+    messages: Vec<Bytes>,
+) -> Option<Bytes> {
+    let answers = messages.iter().map(|frame| answer_one(gateway, client, outlet, frame));
+    let answers: Vec<Bytes> = join_all(answers).await.into_iter().flatten().collect();
+    if answers.is_empty() {
+        return None;
+    }
+    let mut array = vec![b'['];
+    array.extend(answers.join(&b','));
+    array.push(b']');
+    Some(array.into())
+}
+
+async fn answer_one(
+    gateway: &Gateway,
+    client: &Arc<Client>,
+    outlet: &Outlet,
+    frame: &Bytes,
+) -> Option<Bytes> {
+    match rpc::parse(frame) {
+        Ok(Message::Request { id, method, params }) => {
+            let request = Request { id, method, params };
+            let outcome = gateway.handle(client, &request, outlet).await;
+            let is_wanted = !matches!(outcome, Err(Error::Cancelled));
+            is_wanted.then(|| reply::to_request(&request.id, &request.method, outcome))
+        }
+        Ok(Message::Notification { method, params }) => {
+            gateway.notice(client, &method, params.as_ref());
+            None
+        }
+        Ok(Message::Response { id, outcome }) => {
+            gateway.answer(client, &id, outcome);
+            None
+        }
+        Err(rejection) => Some(reply::to_rejected(&rejection)),
+    }
+}
