@@ -1,7 +1,7 @@
 // The walk that every TypeScript SDK client takes through toolman.
 //
 // The two generations of the SDK agree on the methods used here. This file knows what toolman
-// promises; how a client is made and connected stays in `stdio_v1.mjs` and `stdio_v2.mjs`.
+// promises; how a client is made and connected stays in `typescript_v1.mjs` and `typescript_v2.mjs`.
 
 import { createRequire } from "node:module";
 import { resolve } from "node:path";
@@ -33,16 +33,15 @@ export class ListChanges {
 /** Connects what `build(server, changes)` gives, takes it through toolman and ends the process. */
 export async function run(build) {
   if (process.argv.length < 4) {
-    console.error(`usage: node ${process.argv[1]} TOOLMAN DIRECTORY`);
+    console.error(`usage: node ${process.argv[1]} TOOLMAN DIRECTORY | URL TOKEN`);
     process.exit(1);
   }
   const progress = { step: "connect" };
   // Toolman sees its stdin close and ends too.
   const deadline = setTimeout(() => fail(progress, "not done in time"), DEADLINE_MS);
-  const [toolman, directory] = process.argv.slice(2, 4).map((path) => resolve(path));
   try {
     const changes = new ListChanges();
-    const { client, transport } = build({ command: toolman, cwd: directory }, changes);
+    const { client, transport } = build(target(...process.argv.slice(2, 4)), changes);
     client.onerror = (error) => fail(progress, `the SDK complains: ${error}`);
     await client.connect(transport);
     // Only the second generation tells.
@@ -50,12 +49,21 @@ export async function run(build) {
     expect(version === NEWEST_LEGACY, "the newest legacy revision is spoken", version);
     await walk(client, changes, progress);
     progress.step = "close";
+    // The SDK complains that its own stream was aborted, by itself.
+    client.onerror = () => {};
     await client.close();
   } catch (error) {
     fail(progress, error);
   }
   clearTimeout(deadline);
   console.log("ok");
+}
+
+/** What to connect to: a server to start, or one that is there. */
+function target(first, second) {
+  if (!first.startsWith("http://")) return { command: resolve(first), cwd: resolve(second) };
+  const headers = { Authorization: `Bearer ${second}` };
+  return { url: new URL(first), options: { requestInit: { headers } } };
 }
 
 function fail(progress, problem) {

@@ -1,8 +1,8 @@
 """The walk that every Python client takes through toolman, whatever SDK it is built on.
 
 A client is an object with `catalog`, `tool_names`, `call`, `resource_uris`, `read`,
-`prompt_names` and `prompt`, all async. This file knows what toolman promises; the SDKs stay in `stdio_v1.py` and
-`stdio_v2.py`.
+`prompt_names` and `prompt`, all async. This file knows what toolman promises; the SDKs stay in `python_v1.py` and
+`python_v2.py`.
 """
 
 import asyncio
@@ -192,15 +192,19 @@ async def tools_once(client, changes: ListChanges, holds) -> list[str]:
 
 
 def run(connect) -> None:
-    """Runs `connect(toolman, directory, changes, progress)` and ends the process.
+    """Runs `connect(server, changes, progress)` and ends the process.
+
+    The server is a pair: a program and its folder, or a URL and a token.
 
     The deadline is a thread, so it also holds where the event loop is stuck. Toolman sees its
     stdin close and ends too.
     """
     if len(sys.argv) < 3:
-        sys.exit(f"usage: {sys.argv[0]} TOOLMAN DIRECTORY")
+        sys.exit(f"usage: {sys.argv[0]} TOOLMAN DIRECTORY | URL TOKEN")
     progress = Progress()
-    toolman, directory = (os.path.abspath(path) for path in sys.argv[1:3])
+    server = (sys.argv[1], sys.argv[2])
+    if not is_url(server):
+        server = (os.path.abspath(server[0]), os.path.abspath(server[1]))
 
     def late() -> None:
         print(progress.failure(f"not done after {DEADLINE_S} s"), flush=True)
@@ -211,7 +215,7 @@ def run(connect) -> None:
     timer.start()
 
     async def drive() -> None:
-        await connect(toolman, directory, ListChanges(), progress)
+        await connect(server, ListChanges(), progress)
 
     try:
         asyncio.run(drive())
@@ -219,6 +223,10 @@ def run(connect) -> None:
         print(progress.failure("; ".join(causes(error))), flush=True)
         sys.exit(1)
     print("ok", flush=True)
+
+
+def is_url(server: tuple[str, str]) -> bool:
+    return server[0].startswith("http://")
 
 
 def causes(error: BaseException) -> list[str]:

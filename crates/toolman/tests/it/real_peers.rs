@@ -38,43 +38,49 @@ fn project(uri_style: &str) -> Folder {
     folder.with_tools_toml(&text)
 }
 
-/// Lets an official client library drive the binary through its whole scenario.
-async fn drive(folder: &Folder, program: &str, script: &str, arguments: &[&str]) {
-    let folder_path = folder.path().to_str().unwrap();
-    let output = tokio::process::Command::new(program)
-        .arg(client_script(script))
-        .args([TOOLMAN, folder_path])
-        .args(arguments)
-        .output()
-        .await
-        .unwrap();
+/// Lets an official client library drive the binary through its whole scenario, over each door.
+async fn drive(uri_style: &str, program: &str, script: &str, modes: &[&str]) {
+    let folder = project(uri_style);
+    let path = folder.path().to_str().unwrap().to_owned();
+    for mode in modes {
+        run(program, script, &[TOOLMAN, &path, mode]).await;
+    }
+    for mode in modes {
+        // The walk ends one server for good, so each begins with a new gateway.
+        let up = crate::up::Up::start(&folder).await;
+        let url = format!("http://{}/mcp", up.address);
+        run(program, script, &[&url, &up.token, mode]).await;
+    }
+}
+
+async fn run(program: &str, script: &str, arguments: &[&str]) {
+    let mut command = tokio::process::Command::new(program);
+    let output = command.arg(client_script(script)).args(arguments).output().await.unwrap();
     let stdout = String::from_utf8_lossy(&output.stdout);
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && stdout.trim_end().ends_with("ok"), "{stdout}\n{stderr}");
+    let is_ok = output.status.success() && stdout.trim_end().ends_with("ok");
+    assert!(is_ok, "{script} {arguments:?}: {stdout}\n{stderr}");
 }
 
 #[tokio::test]
 async fn python_sdk_1_drives_the_binary() {
     let _loud = crate::MACHINE.read().await;
-    drive(&project("rfc"), &python_program("sdk1", "python"), "stdio_v1.py", &[]).await;
+    let python = python_program("sdk1", "python");
+    drive("rfc", &python, "python_v1.py", &["legacy"]).await;
 }
 
 #[tokio::test]
 async fn python_sdk_2_drives_the_binary() {
     let _loud = crate::MACHINE.read().await;
-    let folder = project("underscore");
     let python = python_program("sdk2", "python");
-    drive(&folder, &python, "stdio_v2.py", &["legacy"]).await;
-    drive(&folder, &python, "stdio_v2.py", &["auto"]).await;
+    drive("underscore", &python, "python_v2.py", &["legacy", "auto"]).await;
 }
 
 #[tokio::test]
 async fn typescript_sdks_drive_the_binary() {
     let _loud = crate::MACHINE.read().await;
-    let folder = project("underscore");
-    drive(&folder, "node", "stdio_v1.mjs", &[]).await;
-    drive(&folder, "node", "stdio_v2.mjs", &["legacy"]).await;
-    drive(&folder, "node", "stdio_v2.mjs", &["auto"]).await;
+    drive("underscore", "node", "typescript_v1.mjs", &["legacy"]).await;
+    drive("underscore", "node", "typescript_v2.mjs", &["legacy", "auto"]).await;
 }
 
 #[tokio::test]

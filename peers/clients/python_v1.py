@@ -1,4 +1,5 @@
-"""Drives toolman over stdio with the Python SDK 1.x: `stdio_v1.py TOOLMAN DIRECTORY`.
+"""Drives toolman with the Python SDK 1.x: `python_v1.py TOOLMAN DIRECTORY` over stdio,
+`python_v1.py URL TOKEN` over HTTP.
 
 DIRECTORY holds a `tools.toml` with `uri_style = "rfc"`: this SDK refuses a URI whose scheme holds
 an underscore. The last line on stdout is `ok`, or the exit code is 1.
@@ -11,6 +12,7 @@ sys.dont_write_bytecode = True
 
 from mcp import ClientSession, McpError, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamablehttp_client
 from pydantic import AnyUrl
 
 import scenario
@@ -47,7 +49,13 @@ class Client:
         return (await self.session.get_prompt(name, arguments)).messages[0].content.text
 
 
-async def connect(toolman, directory, changes, progress) -> None:
+def transport(server: tuple[str, str]):
+    if scenario.is_url(server):
+        return streamablehttp_client(server[0], headers={"Authorization": f"Bearer {server[1]}"})
+    return stdio_client(StdioServerParameters(command=server[0], cwd=server[1]))
+
+
+async def connect(server, changes, progress) -> None:
     async def on_message(message) -> None:
         if isinstance(message, Exception):
             progress.unread.append(message)
@@ -56,9 +64,8 @@ async def connect(toolman, directory, changes, progress) -> None:
         ):
             await changes.note()
 
-    server = StdioServerParameters(command=toolman, cwd=directory)
     async with (
-        stdio_client(server) as (read, write),
+        transport(server) as (read, write, *_),
         ClientSession(read, write, message_handler=on_message) as session,
     ):
         greeting = await session.initialize()

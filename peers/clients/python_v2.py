@@ -1,4 +1,5 @@
-"""Drives toolman over stdio with the Python SDK 2.x: `stdio_v2.py TOOLMAN DIRECTORY [MODE]`.
+"""Drives toolman with the Python SDK 2.x: `python_v2.py TOOLMAN DIRECTORY [MODE]` over stdio,
+`python_v2.py URL TOKEN [MODE]` over HTTP.
 
 MODE is the SDK's: `legacy` (the default here) begins with `initialize`; `auto` asks for the modern
 era first and falls back. The last line on stdout is `ok`, or the exit code is 1.
@@ -9,8 +10,10 @@ import sys
 # The scripts lie in the source tree, where no cache belongs.
 sys.dont_write_bytecode = True
 
+import httpx2
 from mcp import Client as SdkClient
 from mcp import MCPError, StdioServerParameters, types
+from mcp.client.streamable_http import streamable_http_client
 
 import scenario
 
@@ -46,7 +49,14 @@ class Client:
         return (await self.client.get_prompt(name, arguments)).messages[0].content.text
 
 
-async def connect(toolman, directory, changes, progress) -> None:
+def target(server: tuple[str, str]):
+    if scenario.is_url(server):
+        headers = {"Authorization": f"Bearer {server[1]}"}
+        return streamable_http_client(server[0], http_client=httpx2.AsyncClient(headers=headers))
+    return StdioServerParameters(command=server[0], cwd=server[1])
+
+
+async def connect(server, changes, progress) -> None:
     async def on_message(message) -> None:
         if isinstance(message, Exception):
             progress.unread.append(message)
@@ -54,8 +64,7 @@ async def connect(toolman, directory, changes, progress) -> None:
             await changes.note()
 
     mode = sys.argv[3] if len(sys.argv) > 3 else "legacy"
-    server = StdioServerParameters(command=toolman, cwd=directory)
-    async with SdkClient(server, mode=mode, message_handler=on_message) as client:
+    async with SdkClient(target(server), mode=mode, message_handler=on_message) as client:
         version = client.protocol_version
         scenario.expect(version == "2025-11-25", "the newest legacy revision is spoken", version)
         await scenario.walk(Client(client), changes, progress, uri_prefix="every_")
