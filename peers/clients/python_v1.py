@@ -1,5 +1,5 @@
 """Drives toolman with the Python SDK 1.x: `python_v1.py TOOLMAN DIRECTORY` over stdio,
-`python_v1.py URL TOKEN` over HTTP.
+`python_v1.py URL TOKEN` over HTTP, or over HTTP+SSE where the URL ends in `/sse`.
 
 DIRECTORY holds a `tools.toml` with `uri_style = "rfc"`: this SDK refuses a URI whose scheme holds
 an underscore. The last line on stdout is `ok`, or the exit code is 1.
@@ -11,6 +11,7 @@ import sys
 sys.dont_write_bytecode = True
 
 from mcp import ClientSession, McpError, StdioServerParameters, types
+from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamablehttp_client
 from pydantic import AnyUrl
@@ -51,7 +52,8 @@ class Client:
 
 def transport(server: tuple[str, str]):
     if scenario.is_url(server):
-        return streamablehttp_client(server[0], headers={"Authorization": f"Bearer {server[1]}"})
+        connect = sse_client if server[0].endswith("/sse") else streamablehttp_client
+        return connect(server[0], headers={"Authorization": f"Bearer {server[1]}"})
     return stdio_client(StdioServerParameters(command=server[0], cwd=server[1]))
 
 

@@ -5,6 +5,7 @@
 mod checks;
 mod endpoint;
 mod events;
+mod legacy;
 mod sessions;
 mod streams;
 
@@ -29,17 +30,26 @@ use crate::limits::{
     ACCEPT_PAUSE, CLOSE_MAX, CONNECTIONS_MAX, DRAIN_MAX, HEAD_BYTES_MAX, HEAD_TIMEOUT, HEADERS_MAX,
 };
 
+/// What the operator chooses.
+pub struct Settings {
+    /// What clients must show.
+    pub token: BearerToken,
+    /// Whether the transport of 2024-11-05 is served as well.
+    pub has_sse: bool,
+}
+
 /// Serves until `stop` is called, then lets requests under way finish.
 pub async fn serve(
     gateway: Gateway,
     listener: TcpListener,
-    token: BearerToken,
+    settings: Settings,
     stop: CancellationToken,
 ) {
     let is_local = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
-    let checks = Checks::new(token, is_local);
+    let checks = Checks::new(settings.token, is_local);
     let sessions = Sessions::new(gateway.clone());
-    let endpoint = Arc::new(Endpoint::new(gateway, sessions, checks, stop.clone()));
+    let endpoint = Endpoint::new(gateway, sessions, checks, stop.clone(), settings.has_sse);
+    let endpoint = Arc::new(endpoint);
     let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let graceful = GracefulShutdown::new();
     loop {

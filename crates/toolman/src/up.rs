@@ -43,7 +43,11 @@ pub async fn serve(
     banner: impl Fn(&Host) -> String,
 ) -> anyhow::Result<i32> {
     let stop = stop_on_signals()?;
-    let door = server::http::serve(host.gateway.clone(), listener, token, stop.clone());
+    // TD-112
+    let has_sse =
+        !std::env::var("ENABLE_LEGACY_MCP").is_ok_and(|value| matches!(&*value, "false" | "0"));
+    let settings = server::http::Settings { token, has_sse };
+    let door = server::http::serve(host.gateway.clone(), listener, settings, stop.clone());
     let serving = tokio::spawn(door);
     tokio::select! {
         () = terminal::wait_until_ready(&host.gateway) => {

@@ -32,24 +32,26 @@ use crate::{batch, reply};
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
 const LAST_EVENT: &str = "last-event-id";
-const EVENT_STREAM: &str = "text/event-stream";
+pub(super) const EVENT_STREAM: &str = "text/event-stream";
 
 /// Makes the answer to a request.
 type Work = Pin<Box<dyn Future<Output = (StatusCode, Bytes)> + Send>>;
 
 pub struct Endpoint {
-    gateway: Gateway,
-    sessions: Sessions,
+    pub(super) gateway: Gateway,
+    pub(super) sessions: Sessions,
     checks: Checks,
-    stop: CancellationToken,
+    pub(super) stop: CancellationToken,
     /// Counts the requests that are being answered.
-    under_way: TaskTracker,
+    pub(super) under_way: TaskTracker,
+    /// Whether the transport of 2024-11-05 is served.
+    has_sse: bool,
 }
 
 /// A refusal: the status, and what to do.
-struct Refused(StatusCode, String);
+pub(super) struct Refused(StatusCode, String);
 
-fn refuse<T>(status: StatusCode, reason: &str) -> Result<T, Refused> {
+pub(super) fn refuse<T>(status: StatusCode, reason: &str) -> Result<T, Refused> {
     Err(Refused(status, reason.to_owned()))
 }
 
@@ -59,8 +61,9 @@ impl Endpoint {
         sessions: Sessions,
         checks: Checks,
         stop: CancellationToken,
+        has_sse: bool,
     ) -> Endpoint {
-        Endpoint { gateway, sessions, checks, stop, under_way: TaskTracker::new() }
+        Endpoint { gateway, sessions, checks, stop, under_way: TaskTracker::new(), has_sse }
     }
 
     /// Waits until all requests are answered; to be called when no more are accepted.
@@ -69,7 +72,7 @@ impl Endpoint {
         self.under_way.wait().await;
     }
 
-    pub async fn respond(&self, request: Request<Incoming>) -> Response<Body> {
+    pub async fn respond(self: &Arc<Self>, request: Request<Incoming>) -> Response<Body> {
         self.route(request).await.unwrap_or_else(|Refused(status, reason)| {
             let mut response = error(status, &reason);
             if status == StatusCode::UNAUTHORIZED {
@@ -81,7 +84,10 @@ impl Endpoint {
         })
     }
 
-    async fn route(&self, request: Request<Incoming>) -> Result<Response<Body>, Refused> {
+    async fn route(
+        self: &Arc<Self>,
+        request: Request<Incoming>,
+    ) -> Result<Response<Body>, Refused> {
         let (uri, headers) = (request.uri(), request.headers());
         if let Err(status) = self.checks.check_source(uri, headers) {
             return refuse(status, "this host or origin is not served");
@@ -98,8 +104,16 @@ impl Endpoint {
             let reason = "send the token as `Authorization: Bearer …`";
             return refuse(StatusCode::UNAUTHORIZED, reason);
         };
-        if uri.path() != "/mcp" {
-            return refuse(StatusCode::NOT_FOUND, "there is nothing here; the endpoint is `/mcp`");
+        match (uri.path(), request.method()) {
+            ("/mcp", _) => {}
+            ("/sse", &Method::GET) if self.has_sse => return self.open_sse(caller, headers),
+            ("/messages", &Method::POST) if self.has_sse => {
+                return self.post_message(request).await;
+            }
+            _ => {
+                let reason = "there is nothing here; the endpoint is `/mcp`";
+                return refuse(StatusCode::NOT_FOUND, reason);
+            }
         }
         match *request.method() {
             Method::POST => self.post(caller, request).await,
@@ -315,7 +329,7 @@ fn status(outcome: &Result<Outcome, Error>) -> StatusCode {
     }
 }
 
-fn stream(events: Body) -> Response<Body> {
+pub(super) fn stream(events: Body) -> Response<Body> {
     let mut response = Response::new(events);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -324,7 +338,7 @@ fn stream(events: Body) -> Response<Body> {
     response
 }
 
-const UNKNOWN_SESSION: &str = "there is no such session; start anew with `initialize`";
+pub(super) const UNKNOWN_SESSION: &str = "there is no such session; start anew with `initialize`";
 
 fn session_id(headers: &HeaderMap) -> Result<&str, Refused> {
     match headers.get(SESSION).map(|id| id.to_str()) {
@@ -375,7 +389,7 @@ fn is_other_charset(parameter: &str) -> bool {
 }
 
 /// Whether a header names a media type, by itself or by a wildcard.
-fn lists(headers: &HeaderMap, header: &str, media_type: &str) -> bool {
+pub(super) fn lists(headers: &HeaderMap, header: &str, media_type: &str) -> bool {
     let of_type = media_type.split_once('/').map(|(main, _)| format!("{main}/*"));
     headers.get_all(header).iter().filter_map(|value| value.to_str().ok()).any(|value| {
         value.split(',').any(|entry| {
@@ -387,7 +401,7 @@ fn lists(headers: &HeaderMap, header: &str, media_type: &str) -> bool {
     })
 }
 
-async fn read(body: Incoming) -> Result<Bytes, Refused> {
+pub(super) async fn read(body: Incoming) -> Result<Bytes, Refused> {
     let too_large = || {
         let reason = format!("the message is over {MESSAGE_BYTES_MAX} bytes");
         refuse(StatusCode::PAYLOAD_TOO_LARGE, &reason)
@@ -404,7 +418,7 @@ async fn read(body: Incoming) -> Result<Bytes, Refused> {
     }
 }
 
-fn json(status: StatusCode, frame: Bytes) -> Response<Body> {
+pub(super) fn json(status: StatusCode, frame: Bytes) -> Response<Body> {
     let mut response = Response::new(Full::new(frame).boxed_unsync());
     *response.status_mut() = status;
     let value = HeaderValue::from_static("application/json");
@@ -417,7 +431,7 @@ fn error(status: StatusCode, reason: &str) -> Response<Body> {
     json(status, rpc::error(None, object.as_bytes()))
 }
 
-fn empty(status: StatusCode) -> Response<Body> {
+pub(super) fn empty(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Full::new(Bytes::new()).boxed_unsync());
     *response.status_mut() = status;
     response

@@ -184,14 +184,7 @@ async fn read_stream(up: &Up, more: &str, words: &str) -> String {
         up.session.as_ref().unwrap()
     );
     stream.write_all(head.as_bytes()).await.unwrap();
-    let mut heard = String::new();
-    let mut chunk = [0; 4096];
-    while !heard.contains(words) {
-        let count = timeout(PATIENCE, stream.read(&mut chunk)).await.unwrap().unwrap();
-        assert!(count > 0, "{heard}");
-        heard += &String::from_utf8_lossy(&chunk[..count]);
-    }
-    heard
+    read_until(&mut stream, String::new(), words).await
 }
 
 #[tokio::test]
@@ -271,4 +264,56 @@ async fn service_needs_a_good_token_where_others_can_reach_it() {
     }
     let missing = Folder::new(TOOLMAN).run(&["serve"]).await;
     assert_eq!(missing.status.code(), Some(2), "a service has no demo");
+}
+
+#[tokio::test]
+async fn oldest_transport_is_served_on_two_paths() {
+    // TD-69, TD-70, TD-111, TD-153
+    let (_folder, up) = start("echo").await;
+    let mut stream = tokio::net::TcpStream::connect(&up.address).await.unwrap();
+    let head = format!(
+        "GET /sse HTTP/1.1\r\nHost: {}\r\nAccept: text/event-stream\r\nAuthorization: Bearer {}\r\n\r\n",
+        up.address, up.token
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut heard = read_until(&mut stream, String::new(), "session_id=").await;
+    assert!(heard.contains("event: endpoint\ndata: /messages?session_id="), "{heard}");
+    heard = read_until(&mut stream, heard, "\n\n\r\n").await;
+    let path = heard.split("data: ").nth(1).unwrap().lines().next().unwrap().to_owned();
+    let bearer = format!("Bearer {}", up.token);
+    let post = |body: Value| {
+        let (address, path, bearer) = (up.address.clone(), path.clone(), bearer.clone());
+        async move {
+            let headers = [("Authorization", bearer.as_str())];
+            send(&address, "POST", &path, &headers, &body.to_string()).await
+        }
+    };
+    // Without a handshake, as some callers do.
+    assert_eq!(post(call(7, "a_echo", json!({"n": 1}))).await.status, 202);
+    heard = read_until(&mut stream, heard, "\"id\":7").await;
+    assert!(heard.contains("event: message"), "{heard}");
+    assert_eq!(post(json!({"jsonrpc": "2.0"})).await.status, 400);
+    drop(stream);
+    let gone = async { while post(request(8, "ping", json!({}))).await.status != 404 {} };
+    timeout(PATIENCE, gone).await.expect("the session ends with its stream");
+}
+
+#[tokio::test]
+async fn oldest_transport_can_be_switched_off() {
+    // TD-112
+    let folder = folder("", &[("a", "echo")]);
+    let up = Up::start_with(&folder, &[("ENABLE_LEGACY_MCP", "false")]).await;
+    let bearer = format!("Bearer {}", up.token);
+    let headers = [("Authorization", bearer.as_str())];
+    assert_eq!(send(&up.address, "GET", "/sse", &headers, "").await.status, 404);
+}
+
+async fn read_until(stream: &mut tokio::net::TcpStream, mut heard: String, words: &str) -> String {
+    let mut chunk = [0; 4096];
+    while !heard.contains(words) {
+        let count = timeout(PATIENCE, stream.read(&mut chunk)).await.unwrap().unwrap();
+        assert!(count > 0, "{heard}");
+        heard += &String::from_utf8_lossy(&chunk[..count]);
+    }
+    heard
 }

@@ -67,6 +67,9 @@ async fn python_sdk_1_drives_the_binary() {
     let _loud = crate::MACHINE.read().await;
     let python = python_program("sdk1", "python");
     drive("rfc", &python, "python_v1.py", &["legacy"]).await;
+    let folder = project("rfc");
+    let up = crate::up::Up::start(&folder).await;
+    run(&python, "python_v1.py", &[&format!("http://{}/sse", up.address), &up.token]).await;
 }
 
 #[tokio::test]

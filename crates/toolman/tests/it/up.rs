@@ -22,9 +22,14 @@ pub struct Up {
 }
 
 impl Up {
-    #[expect(clippy::disallowed_methods, reason = "a test may start what it likes")]
     pub async fn start(folder: &Folder) -> Up {
+        Up::start_with(folder, &[]).await
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a test may start what it likes")]
+    pub async fn start_with(folder: &Folder, environment: &[(&str, &str)]) -> Up {
         let mut command = folder.command(&["up", "--listen", "127.0.0.1:0"]);
+        command.envs(environment.iter().copied());
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut banner = String::new();

@@ -1,0 +1,109 @@
+//! The transport of 2024-11-05: a stream by GET `/sse`, messages by POST `/messages`.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use gateway::auth::Caller;
+use gateway::dispatch::Request as GatewayRequest;
+use gateway::error::Error;
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT, HeaderMap};
+use hyper::{Request, Response, StatusCode, Uri};
+use mcp::rpc::{self, Message};
+
+use super::endpoint::{
+    EVENT_STREAM, Endpoint, Refused, UNKNOWN_SESSION, empty, json, lists, read, refuse, stream,
+};
+use super::events::{self, Body};
+use super::sessions::Session;
+use super::streams::STANDING;
+use crate::reply;
+
+impl Endpoint {
+    /// Opens the stream, and with it a session that ends when the stream does.
+    pub(super) fn open_sse(
+        self: &Arc<Self>,
+        caller: Caller,
+        headers: &HeaderMap,
+    ) -> Result<Response<Body>, Refused> {
+        if !lists(headers, ACCEPT.as_str(), EVENT_STREAM) {
+            return refuse(StatusCode::NOT_ACCEPTABLE, "accept `text/event-stream`");
+        }
+        let id = self.sessions.admit(caller).open();
+        let Some(session) = self.sessions.find(&id) else {
+            return refuse(StatusCode::SERVICE_UNAVAILABLE, "there are too many sessions");
+        };
+        let first = format!("event: endpoint\ndata: /messages?session_id={id}\n\n");
+        let events = session.streams.read(STANDING, None);
+        let body = events::body(Some(first.into()), events, self.stop.clone());
+        let ending = Ending { endpoint: Arc::clone(self), id };
+        // What is moved into the body goes with it.
+        let body = body.map_frame(move |frame| {
+            let _ending = &ending;
+            frame
+        });
+        Ok(stream(body.boxed_unsync()))
+    }
+
+    /// Takes a message; what there is to answer comes on the stream.
+    pub(super) async fn post_message(
+        &self,
+        request: Request<Incoming>,
+    ) -> Result<Response<Body>, Refused> {
+        let session = session_id(request.uri()).and_then(|id| self.sessions.find(id));
+        let Some(session) = session else {
+            return refuse(StatusCode::NOT_FOUND, UNKNOWN_SESSION);
+        };
+        let frame = read(request.into_body()).await?;
+        match rpc::parse(&frame) {
+            Ok(Message::Request { id, method, params }) => {
+                self.answer_on_stream(session, GatewayRequest { id, method, params });
+            }
+            Ok(Message::Notification { method, params }) => {
+                self.gateway.notice(&session.client, &method, params.as_ref());
+            }
+            Ok(Message::Response { id, outcome }) => {
+                self.gateway.answer(&session.client, &id, outcome);
+            }
+            Err(rejection) => {
+                return Ok(json(StatusCode::BAD_REQUEST, reply::to_rejected(&rejection)));
+            }
+        }
+        Ok(empty(StatusCode::ACCEPTED))
+    }
+
+    fn answer_on_stream(&self, session: Arc<Session>, request: GatewayRequest) {
+        let gateway = self.gateway.clone();
+        let under_way = self.under_way.token();
+        tokio::spawn(async move {
+            if request.method != "initialize" {
+                // TD-153: some callers never introduce themselves.
+                gateway.assume_introduced(&session.client);
+            }
+            let outcome = gateway.handle(&session.client, &request, &session.outlet).await;
+            if !matches!(outcome, Err(Error::Cancelled)) {
+                let frame: Bytes = reply::to_request(&request.id, &request.method, outcome);
+                session.streams.push(STANDING, frame);
+            }
+            drop(under_way);
+        });
+    }
+}
+
+/// Ends the session when its stream is gone.
+struct Ending {
+    endpoint: Arc<Endpoint>,
+    id: String,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.endpoint.sessions.close(&self.id);
+    }
+}
+
+fn session_id(uri: &Uri) -> Option<&str> {
+    let pairs = uri.query()?.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.into_iter().find_map(|(name, value)| (name == "session_id").then_some(value))
+}
