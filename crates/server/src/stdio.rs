@@ -96,12 +96,13 @@ impl Door {
         let (mut rejection, ends) = match line {
             Line::Frame(frame) => match rpc::parse(&frame) {
                 Ok(message) => return self.pass(message, under_way),
-                Err(_) if batch::of(&self.client, &frame).is_some() => {
-                    let door = self.clone();
-                    under_way.spawn(async move { door.answer_batch(&frame).await });
-                    return;
-                }
-                Err(rejection) => (rejection, (frame.clone(), frame)),
+                Err(rejection) => match batch::of(&self.client, &frame) {
+                    Some(messages) => {
+                        under_way.spawn(self.clone().answer_batch(messages));
+                        return;
+                    }
+                    None => (rejection, (frame.clone(), frame)),
+                },
             },
             Line::TooLong { head, tail } => {
                 let reason = format!("the message is over {MESSAGE_BYTES_MAX} bytes");
@@ -132,8 +133,7 @@ impl Door {
         }
     }
 
-    async fn answer_batch(&self, frame: &Bytes) {
-        let messages = batch::of(&self.client, frame).unwrap_or_default();
+    async fn answer_batch(self, messages: Vec<Bytes>) {
         let array = batch::answer(&self.gateway, &self.client, &self.outlet, messages).await;
         if let Some(array) = array {
             self.outbox.send(array).await;
