@@ -9,7 +9,7 @@ use catalog::view::{Target, View};
 use mcp::items::Kind;
 use mcp::json;
 use mcp::params::Params;
-use mcp::rpc::{self, Outcome, Raw};
+use mcp::rpc::{self, Message, Outcome, Raw};
 use mcp::verdict;
 use mcp::version::Revision;
 use upstream::connection::Call;
@@ -92,8 +92,21 @@ impl Gateway {
         }
     }
 
+    /// Takes a message of a client; gives back a request, which is to be handled.
+    pub fn take(&self, client: &Client, message: Message) -> Option<Request> {
+        match message {
+            Message::Request { id, method, params } => return Some(Request { id, method, params }),
+            Message::Notification { method, params } => {
+                self.notice(client, &method, params.as_ref());
+            }
+            // The answer to what an upstream asked.
+            Message::Response { id, outcome } => client.answer(&id, outcome),
+        }
+        None
+    }
+
     /// Takes note of a client's notification.
-    pub fn notice(&self, client: &Client, method: &str, params: Option<&Raw>) {
+    fn notice(&self, client: &Client, method: &str, params: Option<&Raw>) {
         match method {
             "notifications/initialized" => {
                 client.mark_ready();
@@ -126,11 +139,6 @@ impl Gateway {
             introducing.finish(Introduction { revision, capabilities: Raw::trusted("{}") });
             client.mark_ready();
         }
-    }
-
-    /// Takes a client's answer to what an upstream asked.
-    pub fn answer(&self, client: &Client, id: &Raw, outcome: Outcome) {
-        client.answer(id, outcome);
     }
 
     async fn initialize(

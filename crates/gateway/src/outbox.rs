@@ -127,11 +127,6 @@ impl OutboxQueue {
             }
         }
     }
-
-    /// Whether nobody can send any more.
-    pub fn is_closed(&self) -> bool {
-        self.frames.is_closed()
-    }
 }
 
 impl Level {

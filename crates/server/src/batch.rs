@@ -6,9 +6,7 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use gateway::Gateway;
 use gateway::client::{Client, Outlet};
-use gateway::dispatch::Request;
-use gateway::error::Error;
-use mcp::rpc::{self, Message};
+use mcp::rpc;
 
 use crate::reply;
 
@@ -42,21 +40,11 @@ async fn answer_one(
     outlet: &Outlet,
     frame: &Bytes,
 ) -> Option<Bytes> {
-    match rpc::parse(frame) {
-        Ok(Message::Request { id, method, params }) => {
-            let request = Request { id, method, params };
-            let outcome = gateway.handle(client, &request, outlet).await;
-            let is_wanted = !matches!(outcome, Err(Error::Cancelled));
-            is_wanted.then(|| reply::to_request(&request.id, &request.method, outcome))
-        }
-        Ok(Message::Notification { method, params }) => {
-            gateway.notice(client, &method, params.as_ref());
-            None
-        }
-        Ok(Message::Response { id, outcome }) => {
-            gateway.answer(client, &id, outcome);
-            None
-        }
-        Err(rejection) => Some(reply::to_rejected(&rejection)),
-    }
+    let message = match rpc::parse(frame) {
+        Ok(message) => message,
+        Err(rejection) => return Some(reply::to_rejected(&rejection)),
+    };
+    let request = gateway.take(client, message)?;
+    let outcome = gateway.handle(client, &request, outlet).await;
+    reply::unless_cancelled(&request.id, &request.method, outcome)
 }

@@ -24,6 +24,12 @@ pub fn to_request(id: &Raw, method: &str, outcome: Result<Outcome, Error>) -> By
     }
 }
 
+/// The same, but none for a request that its client has cancelled: it expects no answer.
+pub fn unless_cancelled(id: &Raw, method: &str, outcome: Result<Outcome, Error>) -> Option<Bytes> {
+    let is_wanted = !matches!(outcome, Err(Error::Cancelled));
+    is_wanted.then(|| to_request(id, method, outcome))
+}
+
 /// The frame that answers what is no message.
 pub fn to_rejected(rejection: &Rejection) -> Bytes {
     let object = rpc::error_object(rejection.code, &rejection.reason, None);

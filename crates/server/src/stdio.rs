@@ -8,7 +8,6 @@ use gateway::Gateway;
 use gateway::auth::Caller;
 use gateway::client::{Client, Outlet, Owner};
 use gateway::dispatch::Request;
-use gateway::error::Error;
 use gateway::limits::BATCH_BYTES;
 use gateway::outbox::{self, Outbox, OutboxQueue};
 use mcp::lines::{Direction, Line, Lines, guess_id};
@@ -116,20 +115,12 @@ impl Door {
     }
 
     fn pass(&self, message: Message, under_way: &mut JoinSet<()>) {
-        match message {
-            Message::Request { id, method, params } => {
-                let door = self.clone();
-                let mut work = Box::pin(door.answer(Request { id, method, params }));
-                // What needs no waiting is answered here and now, so that answers keep the
-                // order of the requests as far as they can.
-                if (&mut work).now_or_never().is_none() {
-                    under_way.spawn(work);
-                }
-            }
-            Message::Notification { method, params } => {
-                self.gateway.notice(&self.client, &method, params.as_ref());
-            }
-            Message::Response { id, outcome } => self.gateway.answer(&self.client, &id, outcome),
+        let Some(request) = self.gateway.take(&self.client, message) else { return };
+        let mut work = Box::pin(self.clone().answer(request));
+        // What needs no waiting is answered here and now, so that answers keep the order of the
+        // requests as far as they can.
+        if (&mut work).now_or_never().is_none() {
+            under_way.spawn(work);
         }
     }
 
@@ -142,9 +133,8 @@ impl Door {
 
     async fn answer(self, request: Request) {
         let outcome = self.gateway.handle(&self.client, &request, &self.outlet).await;
-        // Who has cancelled a request expects no answer.
-        if !matches!(outcome, Err(Error::Cancelled)) {
-            let frame = reply::to_request(&request.id, &request.method, outcome);
+        let frame = reply::unless_cancelled(&request.id, &request.method, outcome);
+        if let Some(frame) = frame {
             self.outbox.send(frame).await;
         }
     }

@@ -11,7 +11,7 @@ use gateway::client::{Client, Outlet, Owner};
 use gateway::dispatch::Request;
 use mcp::items::Kind;
 use mcp::json;
-use mcp::rpc::{Outcome, Raw};
+use mcp::rpc::{Message, Outcome, Raw};
 use mcp::text::tame;
 use serde_json::Value;
 
@@ -135,7 +135,8 @@ impl Session {
         let version = mcp::version::Revision::NEWEST;
         let hello = format!(r#"{{"protocolVersion":"{version}","capabilities":{{}}}}"#);
         session.request("initialize", hello).await?;
-        session.gateway.notice(&session.client, "notifications/initialized", None);
+        let method = "notifications/initialized".to_owned();
+        session.gateway.take(&session.client, Message::Notification { method, params: None });
         Ok(session)
     }
 

@@ -167,21 +167,11 @@ impl Endpoint {
         };
         let session = self.session(&headers, version)?;
         check_accept(&headers, session.revision())?;
-        match message {
-            Message::Request { id, method, params } => {
-                let can_stream = lists(&headers, ACCEPT.as_str(), EVENT_STREAM);
-                let request = GatewayRequest { id, method, params };
-                Ok(self.answer(session, request, can_stream).await)
-            }
-            Message::Notification { method, params } => {
-                self.gateway.notice(&session.client, &method, params.as_ref());
-                Ok(empty(StatusCode::ACCEPTED))
-            }
-            Message::Response { id, outcome } => {
-                self.gateway.answer(&session.client, &id, outcome);
-                Ok(empty(StatusCode::ACCEPTED))
-            }
-        }
+        let Some(request) = self.gateway.take(&session.client, message) else {
+            return Ok(empty(StatusCode::ACCEPTED));
+        };
+        let can_stream = lists(&headers, ACCEPT.as_str(), EVENT_STREAM);
+        Ok(self.answer(session, request, can_stream).await)
     }
 
     /// Several messages at once, where the session's revision has that.

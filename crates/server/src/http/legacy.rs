@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use gateway::auth::Caller;
 use gateway::dispatch::Request as GatewayRequest;
-use gateway::error::Error;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, HeaderMap};
 use hyper::{Request, Response, StatusCode, Uri};
-use mcp::rpc::{self, Message};
+use mcp::rpc;
 
 use super::endpoint::{
     EVENT_STREAM, Endpoint, Refused, UNKNOWN_SESSION, empty, json, lists, read, refuse, stream,
@@ -56,19 +54,14 @@ impl Endpoint {
             return refuse(StatusCode::NOT_FOUND, UNKNOWN_SESSION);
         };
         let frame = read(request.into_body()).await?;
-        match rpc::parse(&frame) {
-            Ok(Message::Request { id, method, params }) => {
-                self.answer_on_stream(session, GatewayRequest { id, method, params });
-            }
-            Ok(Message::Notification { method, params }) => {
-                self.gateway.notice(&session.client, &method, params.as_ref());
-            }
-            Ok(Message::Response { id, outcome }) => {
-                self.gateway.answer(&session.client, &id, outcome);
-            }
+        let message = match rpc::parse(&frame) {
+            Ok(message) => message,
             Err(rejection) => {
                 return Ok(json(StatusCode::BAD_REQUEST, reply::to_rejected(&rejection)));
             }
+        };
+        if let Some(request) = self.gateway.take(&session.client, message) {
+            self.answer_on_stream(session, request);
         }
         Ok(empty(StatusCode::ACCEPTED))
     }
@@ -82,8 +75,8 @@ impl Endpoint {
                 gateway.assume_introduced(&session.client);
             }
             let outcome = gateway.handle(&session.client, &request, &session.outlet).await;
-            if !matches!(outcome, Err(Error::Cancelled)) {
-                let frame: Bytes = reply::to_request(&request.id, &request.method, outcome);
+            let frame = reply::unless_cancelled(&request.id, &request.method, outcome);
+            if let Some(frame) = frame {
                 session.streams.push(STANDING, frame);
             }
             drop(under_way);
