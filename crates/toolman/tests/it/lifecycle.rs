@@ -187,3 +187,15 @@ async fn server_that_asks_before_it_lists_is_answered() {
     assert_eq!(world.connect().await.tool_names().await.len(), 3);
     assert!(started.elapsed() < Duration::from_secs(1));
 }
+
+#[tokio::test(start_paused = true)]
+async fn list_is_read_up_to_a_bound_in_bytes() {
+    let mut script = Script { page: Some(1), ..Script::with_tools(["a", "b", "c", "d", "e", "f"]) };
+    for tool in &mut script.tools {
+        tool["description"] = json!("x".repeat(15 * 1024 * 1024));
+    }
+    let world = World::of([("big", script)]).start();
+    world.gateway.ready().await;
+    let catalog = world.connect().await.activation_catalog().await;
+    assert!(catalog.contains("big_d") && !catalog.contains("big_e"), "64 MiB hold four of them");
+}
