@@ -13,7 +13,6 @@ use mcp::text::is_hidden;
 use mcp::uri_template::UriTemplate;
 
 use crate::patterns::Patterns;
-use crate::surface::activate;
 
 /// Length of a description in the catalog of `toolman_activate`, in characters.
 const SUMMARY_CHARS: usize = 132;
@@ -31,6 +30,8 @@ pub struct Offer<'a> {
 pub struct Rules {
     pub starts_on: Patterns,
     pub uri_style: UriStyle,
+    /// Names of tools that are not the upstreams' to use.
+    pub reserved: &'static [&'static str],
 }
 
 /// Where an item comes from: its upstream, and its name there.
@@ -178,7 +179,7 @@ impl Shelf {
         for offer in offers {
             for definition in offer.inventory.of(kind) {
                 let item = Item::expose(kind, definition, offer, rules);
-                let reserved = kind == Kind::Tool && item.name.as_str() == activate::NAME;
+                let reserved = kind == Kind::Tool && rules.reserved.contains(&item.name.as_str());
                 let kept = match owners.entry(item.name.clone()) {
                     _ if reserved => None,
                     Entry::Occupied(owner) => Some(owner.get().clone()),

@@ -44,7 +44,7 @@ impl View {
 
     /// The one decision: whether this client may see and use `item` now.
     pub fn is_visible(&self, item: &Item) -> bool {
-        self.selection.is_on(item)
+        self.surface.is_on(&self.selection, item)
     }
 
     /// The result of a list request.
@@ -62,8 +62,10 @@ impl View {
             }
             out.put_slice(definition);
         };
-        if kind == Kind::Tool {
-            add(self.surface.control_tool(&self.catalog, &self.selection).as_bytes());
+        if kind == Kind::Tool
+            && let Some(tools) = self.surface.control_tools(&self.catalog, &self.selection)
+        {
+            add(tools.as_bytes());
         }
         for item in self.catalog.items(kind) {
             if self.is_visible(item) {
@@ -117,7 +119,8 @@ impl View {
             Kind::Resource => similar(asked, items.chain(self.catalog.items(Kind::Template))),
             _ => similar(asked, items),
         };
-        Error::Unknown { kind, asked: asked.to_owned(), similar }
+        let otherwise = self.surface.where_to_look(kind);
+        Error::Unknown { kind, asked: asked.to_owned(), similar, otherwise }
     }
 }
 

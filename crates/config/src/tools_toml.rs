@@ -34,9 +34,12 @@ pub fn read(
         let words = [("hidden", Inactive::Hidden), ("stub", Inactive::Stub)];
         value.choice(&words, faults)
     });
-    if let Some(value) = top.get("surface") {
-        value.choice(&[("activate", ())], faults);
-    }
+    let activate = Surface::Activate { inactive: inactive.unwrap_or_default() };
+    let surface = top.get("surface").and_then(|value| {
+        let words = [("activate", activate), ("filter", Surface::Filter)];
+        value.choice(&words, faults)
+    });
+    let surface = surface.unwrap_or(activate);
     let servers = servers(top.get("servers").as_ref(), surroundings, faults);
     top.close(&[], faults);
     Config {
@@ -44,8 +47,9 @@ pub fn read(
         rules: Rules {
             starts_on: starts_on.unwrap_or_default(),
             uri_style: uri_style.unwrap_or_default(),
+            reserved: surface.control_names(),
         },
-        surface: Surface { inactive: inactive.unwrap_or_default() },
+        surface,
     }
 }
 

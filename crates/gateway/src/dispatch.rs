@@ -17,7 +17,6 @@ use upstream::connection::Call;
 use crate::Gateway;
 use crate::client::{Client, Introduction, Outlet, Owner};
 use crate::error::Error;
-use crate::limits::INSTRUCTIONS_CHARS_MAX;
 use crate::refresh::changed_lists;
 
 /// A request of a client.
@@ -27,11 +26,6 @@ pub struct Request {
     pub method: String,
     pub params: Option<Raw>,
 }
-
-const INSTRUCTIONS: &str = "Toolman gathers the tools, resources and prompts of several servers. \
-    Only what is switched on is listed and can be used. The description of `toolman_activate` \
-    holds the catalog of everything there is; call it to switch on what the task needs, and to \
-    switch off what it no longer needs.";
 
 impl Gateway {
     /// Answers a request. Messages that an upstream has for the client meanwhile go to `outlet`.
@@ -61,7 +55,7 @@ impl Gateway {
             "prompts/list" => list(&view, Kind::Prompt, params),
             "tools/call" => {
                 let params = named(params, "tools/call", "name")?;
-                if params.name() == activate::NAME {
+                if self.0.surface.control_names().contains(&params.name()) {
                     return self.activate(client, &params);
                 }
                 let target = view.resolve(Kind::Tool, params.name())?;
@@ -155,35 +149,7 @@ impl Gateway {
         }
         let revision = introduction.revision;
         introducing.finish(introduction);
-        let optional = |capability: &'static str, declared: &'static str| {
-            if self.any_declares(capability) { declared } else { "" }
-        };
-        Ok(Outcome::Result(Raw::trusted(format!(
-            r#"{{"protocolVersion":"{revision}","capabilities":{{{}{}"tools":{{"listChanged":true}},"resources":{{"listChanged":true}},"prompts":{{"listChanged":true}}}},"serverInfo":{{"name":"toolman","title":"Toolman","version":"{}"}},"instructions":{}}}"#,
-            optional("completions", r#""completions":{},"#),
-            optional("logging", r#""logging":{},"#),
-            env!("CARGO_PKG_VERSION"),
-            json::quote(&self.instructions()),
-        ))))
-    }
-
-    /// Our own instructions, and what the upstreams say of themselves.
-    fn instructions(&self) -> String {
-        let mut text = INSTRUCTIONS.to_owned();
-        for (_, upstream) in self.upstreams() {
-            let introduction = upstream.status().introduction;
-            if let Some(instructions) = introduction.and_then(|known| known.instructions) {
-                let cut: String = instructions.chars().take(INSTRUCTIONS_CHARS_MAX).collect();
-                text.push_str(&format!("\n\n# {}\n\n{}", upstream.name(), cut.trim()));
-            }
-        }
-        text
-    }
-
-    fn any_declares(&self, capability: &'static str) -> bool {
-        self.upstreams().any(|(_, upstream)| {
-            upstream.status().introduction.is_some_and(|known| known.declares(capability))
-        })
+        Ok(Outcome::Result(Raw::trusted(self.introduction(revision))))
     }
 
     fn activate(&self, client: &Arc<Client>, params: &Params) -> Result<Outcome, Error> {
@@ -226,6 +192,7 @@ impl Gateway {
         let upstream = upstream.expect("the catalog holds items of our upstreams only");
         let call = Call {
             method,
+            subject: Some(target.upstream_name),
             params: &|token| Some(params.forward(target.upstream_name, token)),
             relay: Some(outlet.relay.clone()),
             progress_token: params.progress_token(),
@@ -253,6 +220,7 @@ impl Gateway {
                 let params = |_: &str| params.as_ref().map(|params| params.as_bytes().to_vec());
                 let call = Call {
                     method: "logging/setLevel",
+                    subject: None,
                     params: &params,
                     relay: None,
                     progress_token: None,
@@ -274,7 +242,7 @@ impl Gateway {
 
 /// The revision that an `initialize` with these parameters will agree on.
 pub fn revision_asked(params: Option<&Raw>) -> Revision {
-    read_introduction(params).map_or(Revision::NEWEST, |introduction| introduction.revision)
+    read_introduction(params).map_or(Revision::NEWEST_LEGACY, |introduction| introduction.revision)
 }
 
 fn read_introduction(params: Option<&Raw>) -> Result<Introduction, json::Fault> {

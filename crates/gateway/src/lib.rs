@@ -10,6 +10,8 @@ pub mod limits;
 pub mod outbox;
 pub mod refresh;
 
+mod welcome;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -105,6 +105,30 @@ pub fn elements(text: &str) -> Result<Vec<&str>, Fault> {
     Ok(raw.into_iter().map(RawValue::get).collect())
 }
 
+/// The members of the object in `text`, each as it was written, in that order.
+pub fn entries(text: &str) -> Result<Vec<(Cow<'_, str>, &str)>, Fault> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    deserializer.deserialize_map(Entries).map_err(|e| syntax(&e))
+}
+
+struct Entries;
+
+impl<'de> Visitor<'de> for Entries {
+    type Value = Vec<(Cow<'de, str>, &'de str)>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut found = Vec::new();
+        while let Some((Key(key), value)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
+            found.push((key, value.get()));
+        }
+        Ok(found)
+    }
+}
+
 /// The string in `text`, borrowed unless it holds escapes; `None` when it is no string.
 pub fn string(text: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str::<Key>(text).ok().map(|key| key.0)

@@ -6,6 +6,7 @@
 pub mod items;
 pub mod json;
 pub mod lines;
+pub mod modern;
 pub mod names;
 pub mod params;
 pub mod rpc;

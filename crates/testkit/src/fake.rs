@@ -34,6 +34,8 @@ pub struct Script {
     pub delay: Duration,
     pub revision: Option<String>,
     pub instructions: Option<String>,
+    /// What it declares instead of everything.
+    pub capabilities: Option<Value>,
     /// Asks the client for its roots before it gives its first list of tools.
     pub asks_first: bool,
     /// A file to be made when the list of prompts, the last one, has been given.
@@ -244,6 +246,9 @@ fn introduction(script: &Script) -> Value {
         },
         "serverInfo": {"name": "fake", "version": "0"},
     });
+    if let Some(capabilities) = &script.capabilities {
+        introduction["capabilities"] = capabilities.clone();
+    }
     if let Some(instructions) = &script.instructions {
         introduction["instructions"] = json!(instructions);
     }

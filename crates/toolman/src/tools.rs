@@ -132,7 +132,7 @@ impl Session {
         let (outbox, _) = gateway::outbox::channel();
         let outlet = client.outlet(outbox);
         let session = Session { gateway: gateway.clone(), client, outlet };
-        let version = mcp::version::Revision::NEWEST;
+        let version = mcp::version::Revision::NEWEST_LEGACY;
         let hello = format!(r#"{{"protocolVersion":"{version}","capabilities":{{}}}}"#);
         session.request("initialize", hello).await?;
         let method = "notifications/initialized".to_owned();

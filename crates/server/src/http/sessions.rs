@@ -45,7 +45,7 @@ impl Session {
 
     /// The revision that was agreed on.
     pub fn revision(&self) -> Revision {
-        self.client.introduction().map_or(Revision::NEWEST, |known| known.revision)
+        self.client.introduction().map_or(Revision::NEWEST_LEGACY, |known| known.revision)
     }
 
     fn last_used(&self) -> Instant {

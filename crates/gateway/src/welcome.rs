@@ -1,0 +1,105 @@
+//! What we say of ourselves to a client: capabilities, instructions, version.
+//!
+//! We can what some upstream can. One that is not there yet may still come, so what it could
+//! bring is declared as well.
+
+use std::collections::BTreeMap;
+
+use mcp::json;
+use mcp::version::Revision;
+use upstream::supervisor::{Introduction, Phase};
+
+use crate::Gateway;
+use crate::limits::INSTRUCTIONS_CHARS_MAX;
+
+impl Gateway {
+    /// The result of `initialize`.
+    pub(crate) fn introduction(&self, revision: Revision) -> String {
+        let instructions = self.instructions().map_or(String::new(), |instructions| {
+            format!(r#","instructions":{}"#, json::quote(&instructions))
+        });
+        format!(
+            r#"{{"protocolVersion":"{revision}","capabilities":{},"serverInfo":{}{instructions}}}"#,
+            self.capabilities(),
+            server_info(),
+        )
+    }
+
+    fn capabilities(&self) -> String {
+        let known = self.introductions();
+        let is_whole = known.len() == self.upstreams().count();
+        let declares = |capability| known.iter().any(|known| known.declares(capability));
+        let list = |may_come: bool| may_come.then(|| r#"{"listChanged":true}"#.to_owned());
+        let may_come = |capability| !is_whole || declares(capability);
+        let has_control_tools = !self.0.surface.control_names().is_empty();
+        let plain = |capability| declares(capability).then(|| "{}".to_owned());
+        let parts = [
+            ("completions", plain("completions")),
+            ("logging", plain("logging")),
+            ("tools", list(has_control_tools || may_come("tools"))),
+            ("resources", list(may_come("resources"))),
+            ("prompts", list(may_come("prompts"))),
+            ("experimental", union(&known, "experimental")),
+        ];
+        let part = |(name, value): (&str, Option<String>)| Some(format!(r#""{name}":{}"#, value?));
+        let parts: Vec<_> = parts.into_iter().filter_map(part).collect();
+        format!("{{{}}}", parts.join(","))
+    }
+
+    /// Our own instructions, and what the upstreams say of themselves.
+    fn instructions(&self) -> Option<String> {
+        let own = self.0.surface.instructions();
+        let mut said = Vec::new();
+        for (_, upstream) in self.upstreams() {
+            let introduction = upstream.status().introduction;
+            if let Some(instructions) = introduction.and_then(|known| known.instructions) {
+                said.push((upstream.name(), instructions));
+            }
+        }
+        match (own, said.as_slice(), self.upstreams().count()) {
+            (None, [], _) => None,
+            // A single server that is shown as it is speaks for itself.
+            (None, [(_, instructions)], 1) => Some(instructions.clone()),
+            _ => {
+                let mut parts: Vec<String> = own.map(str::to_owned).into_iter().collect();
+                for (upstream, instructions) in said {
+                    let cut: String = instructions.chars().take(INSTRUCTIONS_CHARS_MAX).collect();
+                    parts.push(format!("# {upstream}\n\n{}", cut.trim()));
+                }
+                Some(parts.join("\n\n"))
+            }
+        }
+    }
+
+    pub(crate) fn any_declares(&self, capability: &'static str) -> bool {
+        self.introductions().iter().any(|known| known.declares(capability))
+    }
+
+    /// What the upstreams that are there have said of themselves.
+    fn introductions(&self) -> Vec<Introduction> {
+        let known = self.upstreams().filter_map(|(_, upstream)| {
+            let status = upstream.status();
+            status.introduction.filter(|_| matches!(status.phase, Phase::Ready))
+        });
+        known.collect()
+    }
+}
+
+/// What a capability of free members holds at all upstreams; of equal names the first counts.
+fn union(known: &[Introduction], capability: &'static str) -> Option<String> {
+    let mut members: BTreeMap<String, &str> = BTreeMap::new();
+    for known in known {
+        let Ok([Some(object)]) = known.capabilities.members([capability]) else { continue };
+        for (name, value) in json::entries(object).unwrap_or_default() {
+            members.entry(name.into_owned()).or_insert(value);
+        }
+    }
+    let members: Vec<_> =
+        members.iter().map(|(name, value)| format!("{}:{value}", json::quote(name))).collect();
+    (!members.is_empty()).then(|| format!("{{{}}}", members.join(",")))
+}
+
+fn server_info() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    format!(r#"{{"name":"toolman","title":"Toolman","version":"{version}"}}"#)
+}
