@@ -25,6 +25,8 @@ pub enum Owner {
     Process,
     /// One session of several.
     Session,
+    /// A proven caller whose requests belong to no session; it has no handshake and no end.
+    Principal,
 }
 
 /// What a client said of itself in its handshake.
@@ -73,9 +75,18 @@ struct State {
     is_ready: bool,
     /// Notices that lists have changed, not sent yet.
     list_changes: BTreeSet<&'static str>,
-    calls: HashMap<Raw, CancellationToken>,
+    calls: HashMap<CallKey, CancellationToken>,
+    last_call: u64,
     last_ask: u64,
     asks: HashMap<u64, PendingAsk>,
+}
+
+/// What a call under way is known by. The ids of a session's requests differ; a principal may use
+/// one for several requests at once.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum CallKey {
+    Id(Raw),
+    Number(u64),
 }
 
 impl State {
@@ -97,12 +108,20 @@ struct PendingAsk {
 
 impl Client {
     pub(crate) fn new(id: u64, caller: Caller, owner: Owner, view: Arc<View>) -> Client {
+        let introduction = OnceLock::new();
+        let stage = if owner == Owner::Principal {
+            _ = introduction
+                .set(Introduction { revision: Revision::NEWEST, capabilities: Raw::trusted("{}") });
+            Stage::Introduced
+        } else {
+            Stage::New
+        };
         Client {
             id,
             owner,
             caller,
-            stage: watch::Sender::new(Stage::New),
-            introduction: OnceLock::new(),
+            stage: watch::Sender::new(stage),
+            introduction,
             leaving: CancellationToken::new(),
             turns: Semaphore::new(CALLS_AT_ONCE_MAX),
             state: Mutex::new(State {
@@ -111,6 +130,7 @@ impl Client {
                 is_ready: false,
                 list_changes: BTreeSet::new(),
                 calls: HashMap::new(),
+                last_call: 0,
                 last_ask: 0,
                 asks: HashMap::new(),
             }),
@@ -228,16 +248,22 @@ impl Client {
         if state.calls.len() >= CALLS_PER_CLIENT_MAX {
             return Err(Error::Busy(CALLS_PER_CLIENT_MAX));
         }
-        if state.calls.contains_key(id) {
+        let key = if self.owner == Owner::Principal {
+            state.last_call += 1;
+            CallKey::Number(state.last_call)
+        } else {
+            CallKey::Id(id.clone())
+        };
+        if state.calls.contains_key(&key) {
             return Err(Error::IdInUse);
         }
         let cancelled = CancellationToken::new();
-        state.calls.insert(id.clone(), cancelled.clone());
-        Ok(Underway { client: self, id: id.clone(), cancelled })
+        state.calls.insert(key.clone(), cancelled.clone());
+        Ok(Underway { client: self, key, cancelled })
     }
 
     pub(crate) fn cancel(&self, id: &Raw) {
-        if let Some(call) = self.state().calls.get(id) {
+        if let Some(call) = self.state().calls.get(&CallKey::Id(id.clone())) {
             call.cancel();
         }
     }
@@ -363,12 +389,12 @@ impl Drop for Introducing<'_> {
 /// A request under way; forgotten when dropped.
 pub(crate) struct Underway<'a> {
     client: &'a Client,
-    id: Raw,
+    key: CallKey,
     pub cancelled: CancellationToken,
 }
 
 impl Drop for Underway<'_> {
     fn drop(&mut self) {
-        self.client.state().calls.remove(&self.id);
+        self.client.state().calls.remove(&self.key);
     }
 }

@@ -76,6 +76,8 @@ struct Shared {
 
 struct Clients {
     connected: HashMap<u64, Arc<Client>>,
+    /// As many as there are callers that can prove themselves.
+    principals: HashMap<Caller, Arc<Client>>,
     /// The view that a client begins with.
     initial: Arc<View>,
 }
@@ -98,7 +100,11 @@ impl Gateway {
             surface: settings.surface,
             by_name: named.collect(),
             upstreams,
-            clients: Mutex::new(Clients { connected: HashMap::new(), initial: Arc::new(initial) }),
+            clients: Mutex::new(Clients {
+                connected: HashMap::new(),
+                principals: HashMap::new(),
+                initial: Arc::new(initial),
+            }),
             last_client: AtomicU64::new(0),
             shown: ArcSwap::default(),
             generation: watch::Sender::new(0),
@@ -109,9 +115,23 @@ impl Gateway {
 
     /// A new client, not yet introduced.
     pub fn connect(&self, caller: Caller, owner: Owner) -> Arc<Client> {
+        self.admit(&mut self.clients(), caller, owner)
+    }
+
+    /// The one client of a proven caller whose requests belong to no session.
+    pub fn principal(&self, caller: &Caller) -> Arc<Client> {
+        let mut clients = self.clients();
+        if let Some(client) = clients.principals.get(caller) {
+            return Arc::clone(client);
+        }
+        let client = self.admit(&mut clients, caller.clone(), Owner::Principal);
+        clients.principals.insert(caller.clone(), Arc::clone(&client));
+        client
+    }
+
+    fn admit(&self, clients: &mut Clients, caller: Caller, owner: Owner) -> Arc<Client> {
         let id = self.0.last_client.fetch_add(1, Ordering::Relaxed);
         tracing::info!(client = id, agent = caller.agent.as_deref(), "connected");
-        let mut clients = self.clients();
         let client = Arc::new(Client::new(id, caller, owner, Arc::clone(&clients.initial)));
         clients.connected.insert(id, Arc::clone(&client));
         client
