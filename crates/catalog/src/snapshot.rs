@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use bytes::Bytes;
+use mcp::headers::ParamHeader;
 use mcp::items::{Definition, Inventory, Kind};
 use mcp::names::{Namespace, NamespacedName, UpstreamName, UriStyle};
 use mcp::text::is_hidden;
@@ -52,6 +53,8 @@ pub struct Item {
     /// The description on one line, cut for the catalog.
     pub summary: Box<str>,
     pub starts_on: bool,
+    /// The arguments of a tool that are mirrored into header fields.
+    pub param_headers: Vec<ParamHeader>,
     template: Option<Template>,
 }
 
@@ -239,6 +242,7 @@ impl Item {
             definition: definition.renamed(name.as_str()),
             summary: summarize(definition.description()),
             starts_on: rules.starts_on.matches(offer.upstream, &names),
+            param_headers: definition.param_headers().to_vec(),
             template: (kind == Kind::Template).then(|| Template {
                 matcher: UriTemplate::parse(definition.name()),
                 prefixes: prefixes(offer),
