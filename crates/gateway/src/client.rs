@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use bytes::Bytes;
 use catalog::view::View;
 use mcp::items::Kind;
+use mcp::json;
 use mcp::params::exchange_progress_token;
 use mcp::rpc::{self, Outcome, Raw};
 use mcp::version::Revision;
@@ -16,6 +17,7 @@ use upstream::relay::{Ask, Relay, Upcall};
 use crate::auth::Caller;
 use crate::error::Error;
 use crate::limits::{ASKS_PER_CLIENT_MAX, CALLS_AT_ONCE_MAX, CALLS_PER_CLIENT_MAX};
+use crate::listeners::Listeners;
 use crate::outbox::Outbox;
 
 /// Whom a client's selection belongs to.
@@ -64,6 +66,7 @@ pub struct Client {
     /// Turns for calls, so that their answers can't fill the memory.
     pub(crate) turns: Semaphore,
     state: Mutex<State>,
+    listeners: Mutex<Listeners>,
 }
 
 #[derive(Debug)]
@@ -106,12 +109,42 @@ struct PendingAsk {
     notices: mpsc::Sender<Bytes>,
 }
 
+impl Outlet {
+    pub(crate) fn outbox(&self) -> &Outbox {
+        &self.outbox
+    }
+
+    /// The same way for a request of the modern era: nothing can be asked on it, and only what
+    /// the request has asked for is told.
+    pub(crate) fn one_way(&self, wants_logs: bool) -> Outlet {
+        let out = self.outbox.clone();
+        let deliver = move |upcall| match upcall {
+            Upcall::Notice(frame) => is_wanted(&frame, wants_logs) && out.try_send(frame),
+            Upcall::Ask(_) => false,
+        };
+        let relay = Relay { client: self.relay.client, deliver: Arc::new(deliver) };
+        Outlet { relay, outbox: self.outbox.clone() }
+    }
+}
+
+/// Whether a notification may be sent on the stream of a modern request.
+fn is_wanted(frame: &[u8], wants_logs: bool) -> bool {
+    let method = json::members(frame, ["method"]).ok().and_then(|[method]| method);
+    match method.and_then(json::string).as_deref() {
+        Some("notifications/message") => wants_logs,
+        Some("notifications/progress") => true,
+        _ => false,
+    }
+}
+
 impl Client {
     pub(crate) fn new(id: u64, caller: Caller, owner: Owner, view: Arc<View>) -> Client {
         let introduction = OnceLock::new();
         let stage = if owner == Owner::Principal {
-            _ = introduction
-                .set(Introduction { revision: Revision::NEWEST, capabilities: Raw::trusted("{}") });
+            _ = introduction.set(Introduction {
+                revision: Revision::NEWEST_LEGACY,
+                capabilities: Raw::trusted("{}"),
+            });
             Stage::Introduced
         } else {
             Stage::New
@@ -134,6 +167,7 @@ impl Client {
                 last_ask: 0,
                 asks: HashMap::new(),
             }),
+            listeners: Mutex::default(),
         }
     }
 
@@ -199,6 +233,10 @@ impl Client {
         change(&mut self.state().view)
     }
 
+    pub(crate) fn with_listeners<T>(&self, act: impl FnOnce(&mut Listeners) -> T) -> T {
+        act(&mut self.listeners.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     pub(crate) fn is_ready(&self) -> bool {
         self.state().is_ready
     }
@@ -223,7 +261,11 @@ impl Client {
     /// Tells the client that its lists of these kinds are other ones, once a method; later, if it
     /// does not listen now. One that has not introduced itself has no lists yet.
     pub(crate) fn announce(self: &Arc<Self>, kinds: &[Kind]) {
-        if self.introduction().is_none() || kinds.is_empty() {
+        if kinds.is_empty() {
+            return;
+        }
+        self.with_listeners(|listeners| listeners.announce(self, kinds));
+        if self.introduction().is_none() {
             return;
         }
         let mut state = self.state();

@@ -2,6 +2,7 @@
 
 use mcp::items::Kind;
 use mcp::json::Fault;
+use mcp::names::UpstreamName;
 use mcp::text::shorten;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,6 +21,16 @@ pub enum Error {
 
     #[error("the parameters of `{method}` can't be used: {fault}")]
     Params { method: &'static str, fault: Fault },
+
+    /// A request of the modern era that does not say what it must.
+    #[error("`params._meta` can't be used: {0}")]
+    Envelope(Fault),
+
+    #[error("protocol revision `{}` is not spoken", shorten(.0))]
+    Revision(String),
+
+    #[error("upstream `{upstream}` does not tell when its resources change")]
+    Unwatchable { upstream: UpstreamName },
 
     #[error("there is no such page; list again without `cursor`")]
     Cursor,
@@ -57,6 +68,10 @@ pub enum Class {
     Control,
     /// The request's parameters are wrong.
     Params,
+    /// The request does not say of itself what it must.
+    Envelope,
+    /// The request is of a revision that is not spoken.
+    Revision,
     Method,
     /// The client broke the rules of the protocol.
     Protocol,
@@ -65,6 +80,16 @@ pub enum Class {
 }
 
 impl Error {
+    /// The URI that no resource has, if that is what is wrong.
+    pub fn unknown_uri(&self) -> Option<&str> {
+        match self {
+            Error::Catalog(catalog::error::Error::Unknown {
+                kind: Kind::Resource, asked, ..
+            }) => Some(asked),
+            _ => None,
+        }
+    }
+
     pub fn class(&self) -> Class {
         use catalog::error::Error as Refusal;
         match self {
@@ -75,7 +100,9 @@ impl Error {
             ) => Class::Item(*kind),
             Error::Upstream(_) => Class::Upstream,
             Error::Control(_) => Class::Control,
-            Error::Params { .. } | Error::Cursor => Class::Params,
+            Error::Params { .. } | Error::Cursor | Error::Unwatchable { .. } => Class::Params,
+            Error::Envelope(_) => Class::Envelope,
+            Error::Revision(_) => Class::Revision,
             Error::Method(_) => Class::Method,
             Error::Uninitialized(_)
             | Error::NotReady(_)

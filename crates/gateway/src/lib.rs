@@ -10,6 +10,8 @@ pub mod limits;
 pub mod outbox;
 pub mod refresh;
 
+mod listeners;
+mod watches;
 mod welcome;
 
 use std::collections::HashMap;
@@ -25,12 +27,14 @@ use mcp::items::Inventory;
 use mcp::names::{Namespace, UpstreamName};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio_util::sync::CancellationToken;
 use upstream::launch::Spawner;
 use upstream::supervisor::{Phase, Settings as UpstreamSettings, Upstream};
 
 use crate::auth::Caller;
 use crate::client::{Client, Owner};
 use crate::limits::{EVENTS_MAX, SETTLE_MAX, SETTLE_QUIET, STOP_MAX};
+use crate::watches::Watch;
 
 /// What a gateway is made of.
 #[derive(Clone, Debug)]
@@ -72,6 +76,9 @@ struct Shared {
     shown: ArcSwap<Vec<Arc<Inventory>>>,
     /// Counts the snapshots, so that one can wait for the next.
     generation: watch::Sender<u64>,
+    watches: Mutex<Vec<Watch>>,
+    /// Cancelled when what would never end by itself is to end.
+    winding_down: CancellationToken,
 }
 
 struct Clients {
@@ -108,6 +115,8 @@ impl Gateway {
             last_client: AtomicU64::new(0),
             shown: ArcSwap::default(),
             generation: watch::Sender::new(0),
+            watches: Mutex::default(),
+            winding_down: CancellationToken::new(),
         }));
         tokio::spawn(refresh::run(gateway.clone(), heard));
         gateway
@@ -140,7 +149,13 @@ impl Gateway {
     /// Forgets a client; what is under way for it is cancelled.
     pub fn disconnect(&self, client: &Client) {
         self.clients().connected.remove(&client.id);
+        self.unwatch_all(client);
         client.close();
+    }
+
+    /// Ends what would never end by itself, in good order: the streams of those who listen.
+    pub fn wind_down(&self) {
+        self.0.winding_down.cancel();
     }
 
     /// All upstreams in the order of the configuration.
@@ -207,6 +222,11 @@ impl Gateway {
         for stop in stops.collect::<Vec<_>>() {
             _ = timeout_at(latest, stop).await;
         }
+    }
+
+    /// The upstream of an item; the catalog holds items of our upstreams only.
+    pub(crate) fn upstream(&self, name: &UpstreamName) -> &Upstream {
+        self.0.by_name.get(name).expect("the catalog holds items of our upstreams only")
     }
 
     fn clients(&self) -> MutexGuard<'_, Clients> {

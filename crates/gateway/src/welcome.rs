@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use mcp::items::Kind;
 use mcp::json;
+use mcp::modern;
 use mcp::version::Revision;
 use upstream::supervisor::{Introduction, Phase};
 
@@ -25,20 +27,45 @@ impl Gateway {
         )
     }
 
+    /// The result of `server/discover`.
+    pub(crate) fn discovery(&self) -> String {
+        let instructions = self.instructions().map_or(String::new(), |instructions| {
+            format!(r#","instructions":{}"#, json::quote(&instructions))
+        });
+        format!(
+            r#"{{"resultType":"complete","ttlMs":0,"cacheScope":"private","supportedVersions":["{}"],"capabilities":{}{instructions},"_meta":{{"{}":{}}}}}"#,
+            Revision::NEWEST_MODERN,
+            self.capabilities(),
+            modern::SERVER_INFO,
+            server_info(),
+        )
+    }
+
+    /// Whether we declare to have such items.
+    pub(crate) fn offers(&self, kind: Kind) -> bool {
+        let has_control_tools = !self.0.surface.control_names().is_empty();
+        let known = self.introductions();
+        known.len() < self.upstreams().count()
+            || known.iter().any(|known| known.declares(kind.capability()))
+            || kind == Kind::Tool && has_control_tools
+    }
+
     fn capabilities(&self) -> String {
         let known = self.introductions();
-        let is_whole = known.len() == self.upstreams().count();
         let declares = |capability| known.iter().any(|known| known.declares(capability));
-        let list = |may_come: bool| may_come.then(|| r#"{"listChanged":true}"#.to_owned());
-        let may_come = |capability| !is_whole || declares(capability);
-        let has_control_tools = !self.0.surface.control_names().is_empty();
+        let list = |kind| self.offers(kind).then(|| r#"{"listChanged":true}"#.to_owned());
+        let resources = if self.can_subscribe() {
+            Some(r#"{"subscribe":true,"listChanged":true}"#.to_owned())
+        } else {
+            list(Kind::Resource)
+        };
         let plain = |capability| declares(capability).then(|| "{}".to_owned());
         let parts = [
             ("completions", plain("completions")),
             ("logging", plain("logging")),
-            ("tools", list(has_control_tools || may_come("tools"))),
-            ("resources", list(may_come("resources"))),
-            ("prompts", list(may_come("prompts"))),
+            ("tools", list(Kind::Tool)),
+            ("resources", resources),
+            ("prompts", list(Kind::Prompt)),
             ("experimental", union(&known, "experimental")),
         ];
         let part = |(name, value): (&str, Option<String>)| Some(format!(r#""{name}":{}"#, value?));
@@ -71,6 +98,10 @@ impl Gateway {
         }
     }
 
+    pub(crate) fn can_subscribe(&self) -> bool {
+        self.introductions().iter().any(Introduction::can_subscribe)
+    }
+
     pub(crate) fn any_declares(&self, capability: &'static str) -> bool {
         self.introductions().iter().any(|known| known.declares(capability))
     }
@@ -99,7 +130,7 @@ fn union(known: &[Introduction], capability: &'static str) -> Option<String> {
     (!members.is_empty()).then(|| format!("{{{}}}", members.join(",")))
 }
 
-fn server_info() -> String {
+pub(crate) fn server_info() -> String {
     let version = env!("CARGO_PKG_VERSION");
     format!(r#"{{"name":"toolman","title":"Toolman","version":"{version}"}}"#)
 }

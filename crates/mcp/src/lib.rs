@@ -12,6 +12,7 @@ pub mod names;
 pub mod params;
 pub mod rpc;
 pub mod text;
+pub mod translate;
 pub mod uri_template;
 pub mod verdict;
 pub mod version;

@@ -18,6 +18,11 @@ impl Code {
     pub const INTERNAL: Code = Code(-32603);
     /// Of the legacy revisions; the modern one says `INVALID_PARAMS`.
     pub const RESOURCE_NOT_FOUND: Code = Code(-32002);
+    /// Of the modern revision, as are the next two: a header says other than the message.
+    pub const HEADER_MISMATCH: Code = Code(-32020);
+    /// The client can't be asked for what the request needs.
+    pub const MISSING_CAPABILITY: Code = Code(-32021);
+    pub const UNSUPPORTED_VERSION: Code = Code(-32022);
 }
 
 /// A JSON value as it was sent.

@@ -6,6 +6,7 @@ mod checks;
 mod endpoint;
 mod events;
 mod legacy;
+mod modern;
 mod sessions;
 mod streams;
 
@@ -48,7 +49,7 @@ pub async fn serve(
     let is_local = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
     let checks = Checks::new(settings.token, is_local);
     let sessions = Sessions::new(gateway.clone());
-    let endpoint = Endpoint::new(gateway, sessions, checks, stop.clone(), settings.has_sse);
+    let endpoint = Endpoint::new(gateway.clone(), sessions, checks, stop.clone(), settings.has_sse);
     let endpoint = Arc::new(endpoint);
     let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let graceful = GracefulShutdown::new();
@@ -81,6 +82,7 @@ pub async fn serve(
         });
     }
     drop(listener);
+    gateway.wind_down();
     _ = timeout(DRAIN_MAX, endpoint.drained()).await;
     _ = timeout(CLOSE_MAX, graceful.shutdown()).await;
 }

@@ -141,11 +141,8 @@ impl Session {
     }
 
     async fn request(&self, method: &str, params: String) -> anyhow::Result<Outcome> {
-        let request = Request {
-            id: Raw::trusted("1"),
-            method: method.to_owned(),
-            params: Some(Raw::trusted(params)),
-        };
+        let params = Some(Raw::trusted(params));
+        let request = Request::new(Raw::trusted("1"), method.to_owned(), params);
         Ok(self.gateway.handle(&self.client, &request, &self.outlet).await?)
     }
 }

@@ -26,6 +26,12 @@ impl Introduction {
     pub fn declares(&self, capability: &'static str) -> bool {
         matches!(self.capabilities.members([capability]), Ok([Some(_)]))
     }
+
+    /// Whether it tells when a resource changes.
+    pub fn can_subscribe(&self) -> bool {
+        let Ok([Some(resources)]) = self.capabilities.members(["resources"]) else { return false };
+        matches!(json::members(resources.as_bytes(), ["subscribe"]), Ok([Some("true")]))
+    }
 }
 
 /// `initialize` and `notifications/initialized`.

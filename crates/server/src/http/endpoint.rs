@@ -24,18 +24,19 @@ use tokio_util::task::TaskTracker;
 
 use super::checks::Checks;
 use super::events::{self, Body};
+use super::modern;
 use super::sessions::{Session, Sessions};
 use super::streams::{EventId, STANDING, Streams};
 use crate::limits::{BODY_TIMEOUT, MESSAGE_BYTES_MAX, SESSION_ID_BYTES_MAX};
 use crate::{batch, reply};
 
 const SESSION: &str = "mcp-session-id";
-const VERSION: &str = "mcp-protocol-version";
+pub(super) const VERSION: &str = "mcp-protocol-version";
 const LAST_EVENT: &str = "last-event-id";
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
 
 /// Makes the answer to a request.
-type Work = Pin<Box<dyn Future<Output = (StatusCode, Bytes)> + Send>>;
+pub(super) type Work = Pin<Box<dyn Future<Output = (StatusCode, Bytes)> + Send>>;
 
 pub struct Endpoint {
     pub(super) gateway: Gateway,
@@ -117,14 +118,11 @@ impl Endpoint {
         }
         match *request.method() {
             Method::POST => self.post(caller, request).await,
+            // Requests that stand alone have neither streams of their own nor sessions.
+            _ if modern::is_named(headers) => Ok(not_allowed("POST")),
             Method::GET => self.get(headers),
             Method::DELETE => self.delete(headers),
-            _ => {
-                let mut response = empty(StatusCode::METHOD_NOT_ALLOWED);
-                let allowed = HeaderValue::from_static("GET, POST, DELETE");
-                response.headers_mut().insert(ALLOW, allowed);
-                Ok(response)
-            }
+            _ => Ok(not_allowed("GET, POST, DELETE")),
         }
     }
 
@@ -153,13 +151,19 @@ impl Endpoint {
         if !is_json(&headers) {
             return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send `application/json`");
         }
-        let version = version(&headers)?;
         let frame = read(body).await?;
-        let message = match rpc::parse(&frame) {
+        let parsed = rpc::parse(&frame);
+        if let Ok(message) = &parsed
+            && modern::is_meant(&headers, message)
+        {
+            return self.post_alone(&caller, &headers, message.clone()).await;
+        }
+        let version = version(&headers)?;
+        let message = match parsed {
             Ok(Message::Request { id, method, params }) if method == "initialize" => {
                 let revision = dispatch::revision_asked(params.as_ref());
                 check_accept(&headers, revision)?;
-                let request = GatewayRequest { id, method, params };
+                let request = GatewayRequest::new(id, method, params);
                 return Ok(self.initialize(caller, &request).await);
             }
             Ok(message) => message,
@@ -201,7 +205,7 @@ impl Endpoint {
         let (outbox, _) = outbox::channel();
         let outcome = self.gateway.handle(client, request, &client.outlet(outbox)).await;
         let is_open = outcome.is_ok();
-        let frame = reply::to_request(&request.id, &request.method, outcome);
+        let frame = reply::to_request(request, outcome);
         let mut response = json(StatusCode::OK, frame);
         if is_open {
             let id = HeaderValue::from_str(&newcomer.open());
@@ -225,7 +229,7 @@ impl Endpoint {
         let mut work: Work = Box::pin(async move {
             let outcome = gateway.handle(&client, &request, &outlet).await;
             let status = status(&outcome);
-            (status, reply::to_request(&request.id, &request.method, outcome))
+            (status, reply::to_request(&request, outcome))
         });
         let first = tokio::select! {
             biased;
@@ -312,6 +316,12 @@ async fn stream_out(streams: &Streams, number: u64, mut queue: OutboxQueue, mut 
     streams.finish(number);
 }
 
+fn not_allowed(allowed: &'static str) -> Response<Body> {
+    let mut response = empty(StatusCode::METHOD_NOT_ALLOWED);
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    response
+}
+
 fn status(outcome: &Result<Outcome, Error>) -> StatusCode {
     match outcome {
         Err(error) if error.class() == Class::Protocol => StatusCode::BAD_REQUEST,
@@ -353,7 +363,7 @@ fn version(headers: &HeaderMap) -> Result<Option<Revision>, Refused> {
 }
 
 /// Whether the client accepts what the answer to a POST may be.
-fn check_accept(headers: &HeaderMap, revision: Revision) -> Result<(), Refused> {
+pub(super) fn check_accept(headers: &HeaderMap, revision: Revision) -> Result<(), Refused> {
     let accepts = |media_type: &str| lists(headers, ACCEPT.as_str(), media_type);
     match (accepts("application/json"), accepts(EVENT_STREAM)) {
         (true, true) => Ok(()),

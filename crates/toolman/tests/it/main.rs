@@ -9,6 +9,7 @@ mod faults;
 mod http_rules;
 mod lifecycle;
 mod many_upstreams;
+mod modern;
 mod orphans;
 mod proxying;
 mod real_peers;
