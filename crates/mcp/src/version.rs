@@ -62,6 +62,12 @@ impl Revision {
         self >= Revision::V2025_06_18
     }
 
+    /// Whether a stream begins with an event that says nothing, so that its reader can come back
+    /// even if nothing else has come.
+    pub fn primes_streams(self) -> bool {
+        self == Revision::V2025_11_25
+    }
+
     /// What a handshake that asks for `wanted` agrees on: the same if it has handshakes at all.
     pub fn negotiate(wanted: &str) -> Revision {
         let known = Revision::parse(wanted).filter(|known| known.era() == Era::Legacy);

@@ -26,7 +26,7 @@ use super::checks::Checks;
 use super::events::{self, Body};
 use super::modern;
 use super::sessions::{Session, Sessions};
-use super::streams::{EventId, STANDING, Streams};
+use super::streams::{self, EventId, STANDING, Streams};
 use crate::limits::{BODY_TIMEOUT, MESSAGE_BYTES_MAX, SESSION_ID_BYTES_MAX};
 use crate::{batch, reply};
 
@@ -174,8 +174,7 @@ impl Endpoint {
         let Some(request) = self.gateway.take(&session.client, message) else {
             return Ok(empty(StatusCode::ACCEPTED));
         };
-        let can_stream = lists(&headers, ACCEPT.as_str(), EVENT_STREAM);
-        Ok(self.answer(session, request, can_stream).await)
+        Ok(self.answer(session, request, Streaming::wanted(&headers)).await)
     }
 
     /// Several messages at once, where the session's revision has that.
@@ -219,7 +218,7 @@ impl Endpoint {
         &self,
         session: Arc<Session>,
         request: GatewayRequest,
-        can_stream: bool,
+        streaming: Streaming,
     ) -> Response<Body> {
         let (outbox, mut queue) = outbox::channel();
         let client = Arc::clone(&session.client);
@@ -231,28 +230,25 @@ impl Endpoint {
             let status = status(&outcome);
             (status, reply::to_request(&request, outcome))
         });
-        let first = tokio::select! {
-            biased;
-            Some(first) = queue.recv(), if can_stream => first,
-            (status, frame) = &mut work => match queue.try_recv().filter(|_| can_stream) {
-                None => return json(status, frame),
-                Some(first) => {
-                    work = Box::pin(ready((status, frame)));
-                    first
-                }
+        let first = match streaming {
+            Streaming::Preferred => None,
+            Streaming::Refused => return plain(work).await,
+            Streaming::Accepted => match first_of(&mut queue, &mut work).await {
+                Err((status, frame)) => return json(status, frame),
+                Ok(first) => Some(first),
             },
         };
-        let Some(number) = session.streams.begin() else {
-            let (status, frame) = work.await;
-            return json(status, frame);
-        };
-        session.streams.push(number, first);
+        let Some(number) = session.streams.begin() else { return plain(work).await };
+        if let Some(first) = first {
+            session.streams.push(number, first);
+        }
         let events = session.streams.read(number, None);
+        let primer = session.revision().primes_streams().then(|| streams::primer(number));
         tokio::spawn(async move {
             stream_out(&session.streams, number, queue, work).await;
             drop(under_way);
         });
-        stream(events::body(None, events, CancellationToken::new()))
+        stream(events::body(primer, events, CancellationToken::new()))
     }
 
     fn get(&self, headers: &HeaderMap) -> Result<Response<Body>, Refused> {
@@ -314,6 +310,51 @@ async fn stream_out(streams: &Streams, number: u64, mut queue: OutboxQueue, mut 
     }
     streams.push(number, last);
     streams.finish(number);
+}
+
+/// Whether an answer may be an event stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Streaming {
+    Refused,
+    /// If there is something to tell before the answer.
+    Accepted,
+    /// It is what the client names first.
+    Preferred,
+}
+
+impl Streaming {
+    pub fn wanted(headers: &HeaderMap) -> Streaming {
+        let first = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
+        let first = first.and_then(|accept| accept.split([',', ';']).next());
+        match first.map(str::trim) {
+            Some(EVENT_STREAM) => Streaming::Preferred,
+            _ if lists(headers, ACCEPT.as_str(), EVENT_STREAM) => Streaming::Accepted,
+            _ => Streaming::Refused,
+        }
+    }
+}
+
+/// What comes before the answer, if anything does; otherwise the answer.
+pub(super) async fn first_of(
+    queue: &mut OutboxQueue,
+    work: &mut Work,
+) -> Result<Bytes, (StatusCode, Bytes)> {
+    tokio::select! {
+        biased;
+        Some(first) = queue.recv() => Ok(first),
+        answer = &mut *work => match queue.try_recv() {
+            None => Err(answer),
+            Some(first) => {
+                *work = Box::pin(ready(answer));
+                Ok(first)
+            }
+        },
+    }
+}
+
+pub(super) async fn plain(work: Work) -> Response<Body> {
+    let (status, frame) = work.await;
+    json(status, frame)
 }
 
 fn not_allowed(allowed: &'static str) -> Response<Body> {

@@ -21,8 +21,8 @@ pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 /// A body of what comes until `work` is done, and of what it makes. The work ends with the body:
 /// a client that leaves wants no answer.
-pub fn live(first: Bytes, queue: OutboxQueue, work: Work) -> Body {
-    let state = Live { first: Some(first), queue, work: Some(work), last: None };
+pub fn live(first: Option<Bytes>, queue: OutboxQueue, work: Work) -> Body {
+    let state = Live { first, queue, work: Some(work), last: None };
     let chunks = stream::unfold(state, |mut live| async move {
         let chunk = live.next().await?;
         Some((Ok(Frame::data(chunk)), live))

@@ -2,13 +2,11 @@
 //!
 //! What its headers say must be what it says; the answer ends when its client leaves.
 
-use std::future::ready;
-
 use gateway::auth::Caller;
 use gateway::dispatch::{Request, Terms};
 use gateway::error::{Class, Error};
 use gateway::outbox;
-use hyper::header::{ACCEPT, HeaderMap};
+use hyper::header::HeaderMap;
 use hyper::{Response, StatusCode};
 use mcp::headers;
 use mcp::json as text;
@@ -17,8 +15,8 @@ use mcp::rpc::{self, Code, Message, Outcome};
 use mcp::version::{Era, Revision};
 
 use super::endpoint::{
-    EVENT_STREAM, Endpoint, Refused, VERSION, Work, check_accept, empty, json, lists, refuse,
-    stream,
+    Endpoint, Refused, Streaming, VERSION, Work, check_accept, empty, first_of, json, plain,
+    refuse, stream,
 };
 use super::events::{self, Body};
 use crate::reply;
@@ -70,22 +68,18 @@ impl Endpoint {
         let outlet = client.outlet(outbox);
         let gateway = self.gateway.clone();
         let under_way = self.under_way.token();
-        let can_stream = lists(headers, ACCEPT.as_str(), EVENT_STREAM);
         let mut work: Work = Box::pin(async move {
             let outcome = gateway.handle(&client, &request, &outlet).await;
             let status = status(&outcome);
             drop(under_way);
             (status, reply::to_request(&request, outcome))
         });
-        let first = tokio::select! {
-            biased;
-            Some(first) = queue.recv(), if can_stream => first,
-            (status, frame) = &mut work => match queue.try_recv().filter(|_| can_stream) {
-                None => return Ok(json(status, frame)),
-                Some(first) => {
-                    work = Box::pin(ready((status, frame)));
-                    first
-                }
+        let first = match Streaming::wanted(headers) {
+            Streaming::Refused => return Ok(plain(work).await),
+            Streaming::Preferred => None,
+            Streaming::Accepted => match first_of(&mut queue, &mut work).await {
+                Err((status, frame)) => return Ok(json(status, frame)),
+                Ok(first) => Some(first),
             },
         };
         Ok(stream(events::live(first, queue, work)))

@@ -208,6 +208,20 @@ async fn events_are_numbered_and_a_lost_stream_goes_on() {
 }
 
 #[tokio::test]
+async fn client_that_names_streams_first_gets_one() {
+    let (_folder, mut up) = start("echo").await;
+    let ping = request(1, "ping", json!({})).to_string();
+    for (revision, primer) in [("2025-06-18", false), ("2025-11-25", true)] {
+        session(&mut up, revision).await;
+        let accept = [("Accept", "text/event-stream, application/json")];
+        let answer = up.send("POST", &accept, &ping).await;
+        assert_eq!(answer.header("content-type"), Some("text/event-stream"));
+        assert!(answer.body.contains("id: 1-1\nevent: message\ndata: {"), "{}", answer.body);
+        assert_eq!(answer.body.starts_with("id: 1-0\nretry: 1000\ndata:\n\n"), primer);
+    }
+}
+
+#[tokio::test]
 async fn what_happens_before_the_stream_is_opened_is_told_then() {
     // TD-103, TD-110
     let (_folder, mut up) = start("grow").await;
