@@ -7,6 +7,7 @@ use bytes::Bytes;
 use catalog::view::View;
 use mcp::items::Kind;
 use mcp::json;
+use mcp::log_level::LogLevel;
 use mcp::params::exchange_progress_token;
 use mcp::rpc::{self, Outcome, Raw};
 use mcp::version::Revision;
@@ -18,6 +19,7 @@ use crate::auth::Caller;
 use crate::error::Error;
 use crate::limits::{ASKS_PER_CLIENT_MAX, CALLS_AT_ONCE_MAX, CALLS_PER_CLIENT_MAX};
 use crate::listeners::Listeners;
+use crate::logs;
 use crate::outbox::Outbox;
 
 /// Whom a client's selection belongs to.
@@ -76,6 +78,8 @@ struct State {
     outlet: Option<Outlet>,
     /// Set once the client has said that it is ready.
     is_ready: bool,
+    /// Log messages must be as grave as this.
+    log_level: Option<LogLevel>,
     /// Notices that lists have changed, not sent yet.
     list_changes: BTreeSet<&'static str>,
     calls: HashMap<CallKey, CancellationToken>,
@@ -116,10 +120,10 @@ impl Outlet {
 
     /// The same way for a request of the modern era: nothing can be asked on it, and only what
     /// the request has asked for is told.
-    pub(crate) fn one_way(&self, wants_logs: bool) -> Outlet {
+    pub(crate) fn one_way(&self, log_level: Option<LogLevel>) -> Outlet {
         let out = self.outbox.clone();
         let deliver = move |upcall| match upcall {
-            Upcall::Notice(frame) => is_wanted(&frame, wants_logs) && out.try_send(frame),
+            Upcall::Notice(frame) => is_about_a_request(&frame, log_level) && out.try_send(frame),
             Upcall::Ask(_) => false,
         };
         let relay = Relay { client: self.relay.client, deliver: Arc::new(deliver) };
@@ -128,10 +132,10 @@ impl Outlet {
 }
 
 /// Whether a notification may be sent on the stream of a modern request.
-fn is_wanted(frame: &[u8], wants_logs: bool) -> bool {
+fn is_about_a_request(frame: &[u8], log_level: Option<LogLevel>) -> bool {
     let method = json::members(frame, ["method"]).ok().and_then(|[method]| method);
     match method.and_then(json::string).as_deref() {
-        Some("notifications/message") => wants_logs,
+        Some("notifications/message") => logs::is_wanted(frame, log_level),
         Some("notifications/progress") => true,
         _ => false,
     }
@@ -161,6 +165,7 @@ impl Client {
                 view,
                 outlet: None,
                 is_ready: false,
+                log_level: None,
                 list_changes: BTreeSet::new(),
                 calls: HashMap::new(),
                 last_call: 0,
@@ -209,7 +214,7 @@ impl Client {
             // The place is taken first: a request that can't be sent must be refused at once.
             let Some(place) = out.reserve() else { return false };
             let frame = match upcall {
-                Upcall::Notice(frame) => Some(frame),
+                Upcall::Notice(frame) => client.wants(&frame).then_some(frame),
                 Upcall::Ask(ask) => client.ask(ask, &out),
             };
             frame.map(|frame| place.send(frame)).is_some()
@@ -231,6 +236,19 @@ impl Client {
     /// Exchanges the view by what `change` makes of it; nothing else changes it meanwhile.
     pub(crate) fn change_view<T>(&self, change: impl FnOnce(&mut Arc<View>) -> T) -> T {
         change(&mut self.state().view)
+    }
+
+    pub(crate) fn log_level(&self) -> Option<LogLevel> {
+        self.state().log_level
+    }
+
+    pub(crate) fn set_log_level(&self, level: LogLevel) {
+        self.state().log_level = Some(level);
+    }
+
+    /// Whether a notification is for this client; one that has set no level gets all logs.
+    fn wants(&self, frame: &[u8]) -> bool {
+        self.log_level().is_none_or(|least| logs::is_wanted(frame, Some(least)))
     }
 
     pub(crate) fn with_listeners<T>(&self, act: impl FnOnce(&mut Listeners) -> T) -> T {

@@ -16,11 +16,13 @@ use mcp::translate::{self, Passage};
 use mcp::verdict;
 use mcp::version::{Era, Revision};
 use upstream::connection::Call;
+use upstream::supervisor::Upstream;
 
 use crate::Gateway;
 use crate::client::{Client, Introduction, Outlet, Owner};
 use crate::error::Error;
 use crate::refresh::changed_lists;
+use crate::tasks;
 use crate::welcome::server_info;
 
 /// A request of a client.
@@ -105,8 +107,7 @@ impl Gateway {
                 return Err(Error::NotReady(method.to_owned()));
             }
             "logging/setLevel" if self.any_declares("logging") => {
-                self.set_log_level(request.params.as_ref());
-                return Ok(Outcome::Result(Raw::trusted("{}")));
+                return self.set_log_level(client, request.params.as_ref());
             }
             method @ ("resources/subscribe" | "resources/unsubscribe") if self.can_subscribe() => {
                 return self.subscribe(client, method == "resources/subscribe", request);
@@ -129,7 +130,8 @@ impl Gateway {
             return Err(Error::Revision(envelope.version.clone()));
         }
         self.settled_or_leaving(client).await;
-        let outlet = &outlet.one_way(envelope.log_level.is_some());
+        let log_level = self.log_level_of(envelope)?;
+        let outlet = &outlet.one_way(log_level);
         match request.method.as_str() {
             "server/discover" => Ok(Outcome::Result(Raw::trusted(self.discovery()))),
             "subscriptions/listen" => self.listen(client, request, outlet).await,
@@ -171,6 +173,7 @@ impl Gateway {
                 let target = view.resolve(kind, params.name())?;
                 self.pass_on(asking, method, &params, &target).await
             }
+            method if tasks::has_method(asking.era, method) => self.handle_task(asking).await,
             method => Err(Error::Method(method.to_owned())),
         }
     }
@@ -314,20 +317,36 @@ impl Gateway {
     async fn pass_on(
         &self,
         asking: &Asking<'_>,
-        method: &'static str,
+        method: &str,
         params: &Params,
         target: &Target<'_>,
     ) -> Result<Outcome, Error> {
+        let upstream = self.upstream(&target.item.origin.upstream);
+        let outcome = self.forward(asking, method, params, upstream, target.upstream_name).await?;
+        if method == "tools/call" {
+            self.note_task(asking, upstream, &outcome);
+        }
+        Ok(outcome)
+    }
+
+    /// Makes a request of a client to an upstream, about what is called `subject` there.
+    pub(crate) async fn forward(
+        &self,
+        asking: &Asking<'_>,
+        method: &str,
+        params: &Params,
+        upstream: &Upstream,
+        subject: &str,
+    ) -> Result<Outcome, Error> {
         let Asking { client, request, outlet, .. } = asking;
         let underway = client.begin(&request.id)?;
-        let upstream = self.upstream(&target.item.origin.upstream);
         let client_says = says_of(asking, upstream.era());
         let passage =
             Passage { client: asking.era, upstream: upstream.era(), client_says: &client_says };
         let call = Call {
             method,
-            subject: Some(target.upstream_name),
-            params: &|token| Some(params.translate(&passage, target.upstream_name, token)),
+            subject: Some(subject),
+            params: &|token| Some(params.translate(&passage, subject, token)),
             relay: Some(outlet.relay.clone()),
             progress_token: params.progress_token(),
             timeout: upstream.settings().call_timeout,
@@ -354,31 +373,6 @@ impl Gateway {
                 Ok(Outcome::Result(Raw::trusted(view.list_in(kind, asking.era).clone())))
             }
             Some([Some(_)]) => Err(Error::Cursor),
-        }
-    }
-
-    /// Tells all upstreams that log. Their answers are not waited for: one may be slow.
-    fn set_log_level(&self, params: Option<&Raw>) {
-        for (_, upstream) in self.upstreams() {
-            let introduction = upstream.status().introduction;
-            if !introduction.is_some_and(|known| known.declares("logging")) {
-                continue;
-            }
-            let (upstream, params) = (upstream.clone(), params.cloned());
-            tokio::spawn(async move {
-                let params = |_: &str| params.as_ref().map(|params| params.as_bytes().to_vec());
-                let call = Call {
-                    method: "logging/setLevel",
-                    subject: None,
-                    params: &params,
-                    relay: None,
-                    progress_token: None,
-                    timeout: upstream.settings().call_timeout,
-                };
-                if let Err(error) = upstream.call(call).await {
-                    tracing::warn!(%error, "could not set the log level");
-                }
-            });
         }
     }
 
@@ -421,5 +415,6 @@ fn says_of(asking: &Asking<'_>, upstream: Era) -> String {
         return String::new();
     }
     // What it would ask for can't be carried back, so it is told that nothing can be asked.
-    translate::request_members("{}", &server_info(), None)
+    let log_level = asking.client.log_level().map(|level| json::quote(level.as_str()));
+    translate::request_members("{}", &server_info(), log_level.as_deref())
 }

@@ -32,6 +32,13 @@ pub enum Error {
     #[error("upstream `{upstream}` does not tell when its resources change")]
     Unwatchable { upstream: UpstreamName },
 
+    #[error("no task has the id `{}`; it may have ended long ago", shorten(.0))]
+    UnknownTask(String),
+
+    /// The client must say that it supports the extension.
+    #[error("this needs the extension `{0}`; declare it in the client's capabilities")]
+    MissingExtension(&'static str),
+
     #[error("there is no such page; list again without `cursor`")]
     Cursor,
 
@@ -70,6 +77,8 @@ pub enum Class {
     Params,
     /// The request does not say of itself what it must.
     Envelope,
+    /// The client can't be asked for, or does not support, what the request needs.
+    Capability,
     /// The request is of a revision that is not spoken.
     Revision,
     Method,
@@ -100,7 +109,11 @@ impl Error {
             ) => Class::Item(*kind),
             Error::Upstream(_) => Class::Upstream,
             Error::Control(_) => Class::Control,
-            Error::Params { .. } | Error::Cursor | Error::Unwatchable { .. } => Class::Params,
+            Error::MissingExtension(_) => Class::Capability,
+            Error::Params { .. }
+            | Error::Cursor
+            | Error::UnknownTask(_)
+            | Error::Unwatchable { .. } => Class::Params,
             Error::Envelope(_) => Class::Envelope,
             Error::Revision(_) => Class::Revision,
             Error::Method(_) => Class::Method,

@@ -11,6 +11,8 @@ pub mod outbox;
 pub mod refresh;
 
 mod listeners;
+mod logs;
+mod tasks;
 mod watches;
 mod welcome;
 
@@ -24,6 +26,7 @@ use catalog::snapshot::{Catalog, Rules};
 use catalog::surface::Surface;
 use catalog::view::View;
 use mcp::items::Inventory;
+use mcp::log_level::LogLevel;
 use mcp::names::{Namespace, UpstreamName};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -34,6 +37,7 @@ use upstream::supervisor::{Phase, Settings as UpstreamSettings, Upstream};
 use crate::auth::Caller;
 use crate::client::{Client, Owner};
 use crate::limits::{EVENTS_MAX, SETTLE_MAX, SETTLE_QUIET, STOP_MAX};
+use crate::tasks::Tasks;
 use crate::watches::Watch;
 
 /// What a gateway is made of.
@@ -77,6 +81,9 @@ struct Shared {
     /// Counts the snapshots, so that one can wait for the next.
     generation: watch::Sender<u64>,
     watches: Mutex<Vec<Watch>>,
+    tasks: Mutex<Tasks>,
+    /// The least grave log messages that anybody wants.
+    lowest_log_level: Mutex<Option<LogLevel>>,
     /// Cancelled when what would never end by itself is to end.
     winding_down: CancellationToken,
 }
@@ -116,6 +123,8 @@ impl Gateway {
             shown: ArcSwap::default(),
             generation: watch::Sender::new(0),
             watches: Mutex::default(),
+            tasks: Mutex::default(),
+            lowest_log_level: Mutex::default(),
             winding_down: CancellationToken::new(),
         }));
         tokio::spawn(refresh::run(gateway.clone(), heard));

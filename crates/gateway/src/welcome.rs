@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use mcp::items::Kind;
 use mcp::json;
-use mcp::modern;
-use mcp::version::Revision;
+use mcp::modern::{self, TASKS};
+use mcp::version::{Era, Revision};
 use upstream::supervisor::{Introduction, Phase};
 
 use crate::Gateway;
@@ -22,7 +22,7 @@ impl Gateway {
         });
         format!(
             r#"{{"protocolVersion":"{revision}","capabilities":{},"serverInfo":{}{instructions}}}"#,
-            self.capabilities(),
+            self.capabilities(Era::Legacy),
             server_info(),
         )
     }
@@ -35,7 +35,7 @@ impl Gateway {
         format!(
             r#"{{"resultType":"complete","ttlMs":0,"cacheScope":"private","supportedVersions":["{}"],"capabilities":{}{instructions},"_meta":{{"{}":{}}}}}"#,
             Revision::NEWEST_MODERN,
-            self.capabilities(),
+            self.capabilities(Era::Modern),
             modern::SERVER_INFO,
             server_info(),
         )
@@ -50,7 +50,8 @@ impl Gateway {
             || kind == Kind::Tool && has_control_tools
     }
 
-    fn capabilities(&self) -> String {
+    /// What clients of an era are told that we can.
+    fn capabilities(&self, era: Era) -> String {
         let known = self.introductions();
         let declares = |capability| known.iter().any(|known| known.declares(capability));
         let list = |kind| self.offers(kind).then(|| r#"{"listChanged":true}"#.to_owned());
@@ -67,6 +68,7 @@ impl Gateway {
             ("resources", resources),
             ("prompts", list(Kind::Prompt)),
             ("experimental", union(&known, "experimental")),
+            tasks(&known, era),
         ];
         let part = |(name, value): (&str, Option<String>)| Some(format!(r#""{name}":{}"#, value?));
         let parts: Vec<_> = parts.into_iter().filter_map(part).collect();
@@ -113,6 +115,24 @@ impl Gateway {
             status.introduction.filter(|_| matches!(status.phase, Phase::Ready))
         });
         known.collect()
+    }
+}
+
+/// Tasks as an era declares them, if an upstream of that era runs any.
+fn tasks(known: &[Introduction], era: Era) -> (&'static str, Option<String>) {
+    let mut of_era = known.iter().filter(|known| known.revision.era() == era);
+    match era {
+        Era::Legacy => {
+            let declared = of_era.find_map(|known| match known.capabilities.members(["tasks"]) {
+                Ok([Some(tasks)]) => Some(tasks.to_owned()),
+                _ => None,
+            });
+            ("tasks", declared)
+        }
+        Era::Modern => {
+            let is_run = of_era.any(|known| known.extends_to(TASKS));
+            ("extensions", is_run.then(|| format!(r#"{{"{TASKS}":{{}}}}"#)))
+        }
     }
 }
 

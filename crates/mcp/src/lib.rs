@@ -7,6 +7,7 @@ pub mod headers;
 pub mod items;
 pub mod json;
 pub mod lines;
+pub mod log_level;
 pub mod modern;
 pub mod names;
 pub mod params;

@@ -44,6 +44,9 @@ fn data(error: &Error) -> String {
             let (spoken, requested) = (Revision::NEWEST_MODERN, json::quote(requested));
             format!(r#"{{"supported":["{spoken}"],"requested":{requested}}}"#)
         }
+        Error::MissingExtension(extension) => {
+            format!(r#"{{"requiredCapabilities":{{"extensions":{{"{extension}":{{}}}}}}}}"#)
+        }
         _ => {
             let verdict = verdict::object(Err(&error.to_string()));
             let Some(uri) = error.unknown_uri() else { return verdict };
@@ -70,6 +73,7 @@ fn code(error: &Error, era: Era) -> Code {
         }
         Class::Item(_) | Class::Params | Class::Envelope | Class::Control => Code::INVALID_PARAMS,
         Class::Revision => Code::UNSUPPORTED_VERSION,
+        Class::Capability => Code::MISSING_CAPABILITY,
         Class::Method => Code::METHOD_NOT_FOUND,
         Class::Protocol => Code::INVALID_REQUEST,
         Class::Upstream | Class::Overload | Class::Cancelled => Code::INTERNAL,

@@ -27,6 +27,13 @@ impl Introduction {
         matches!(self.capabilities.members([capability]), Ok([Some(_)]))
     }
 
+    /// Whether it supports an extension.
+    pub fn extends_to(&self, extension: &'static str) -> bool {
+        let extensions = self.capabilities.members(["extensions"]);
+        let Ok([Some(extensions)]) = extensions else { return false };
+        matches!(json::members(extensions.as_bytes(), [extension]), Ok([Some(_)]))
+    }
+
     /// Whether it tells when a resource changes.
     pub fn can_subscribe(&self) -> bool {
         let Ok([Some(resources)]) = self.capabilities.members(["resources"]) else { return false };

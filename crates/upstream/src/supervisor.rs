@@ -142,6 +142,11 @@ impl Upstream {
         self.0.status.borrow().clone()
     }
 
+    /// Whether the server has introduced itself, and so.
+    pub fn knows(&self, is_so: impl FnOnce(&Introduction) -> bool) -> bool {
+        self.0.status.borrow().introduction.as_ref().is_some_and(is_so)
+    }
+
     /// The era that the server speaks; the older one while it is not there.
     pub fn era(&self) -> Era {
         let status = self.0.status.borrow();

@@ -161,7 +161,9 @@ fn status(outcome: &Result<Outcome, Error>) -> StatusCode {
         Ok(Outcome::Result(_)) => StatusCode::OK,
         Err(error) => match error.class() {
             Class::Method => StatusCode::NOT_FOUND,
-            Class::Envelope | Class::Revision | Class::Protocol => StatusCode::BAD_REQUEST,
+            Class::Envelope | Class::Revision | Class::Capability | Class::Protocol => {
+                StatusCode::BAD_REQUEST
+            }
             _ => StatusCode::OK,
         },
     }

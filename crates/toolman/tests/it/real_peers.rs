@@ -164,6 +164,38 @@ async fn real_server_asks_and_reports_through_us() {
 }
 
 #[tokio::test]
+async fn tasks_of_a_real_server_pass_through_us() {
+    let _loud = crate::MACHINE.read().await;
+    let command = format!("{} stdio", node_server("server-everything"));
+    let text = format!(
+        "surface = \"filter\"\n[[servers]]\nnamespace = \"every\"\ncommand = \"{command}\"\n\
+         [[servers]]\nnamespace = \"twin\"\ncommand = \"{command}\"\n"
+    );
+    let folder = Folder::new(TOOLMAN).with_tools_toml(&text);
+    let mut toolman = folder.start_raw();
+    let client = &mut toolman.client;
+    let introduction = client.initialize(json!({"elicitation": {}})).await;
+    assert!(introduction["capabilities"]["tasks"]["requests"].is_object(), "{introduction}");
+    let arguments = json!({"topic": "tea", "ambiguous": false});
+    let params =
+        json!({"name": "every_simulate-research-query", "arguments": arguments, "task": {}});
+    let begun = client.request("tools/call", params).await;
+    let task = json!({"taskId": begun["result"]["task"]["taskId"]});
+    let known = client.request("tasks/get", task.clone()).await;
+    assert_eq!(known["result"]["taskId"], task["taskId"], "{known}");
+    let list = client.request("tasks/list", json!({})).await;
+    assert_eq!(list["result"]["tasks"].as_array().unwrap().len(), 1, "of both servers: {list}");
+    let result = client.request("tasks/result", task).await;
+    assert!(result["result"]["content"][0]["text"].as_str().unwrap().contains("tea"), "{result}");
+    let foreign = client.request("tasks/get", json!({"taskId": "of nobody"})).await;
+    assert_eq!(foreign["error"]["code"], -32602);
+    assert_eq!(
+        foreign["error"]["message"],
+        "no task has the id `of nobody`; it may have ended long ago"
+    );
+}
+
+#[tokio::test]
 async fn example_of_the_readme_works_when_pasted() {
     let _loud = crate::MACHINE.read().await;
     let readme = include_str!("../../../../README.md");
