@@ -88,6 +88,17 @@ pub enum Class {
     Cancelled,
 }
 
+/// How an upstream failed, for doors that tell these apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// It is not there, or what it says is no answer.
+    Failed,
+    /// It did not answer in time.
+    Silent,
+    /// It has too much to do.
+    Busy,
+}
+
 impl Error {
     /// The URI that no resource has, if that is what is wrong.
     pub fn unknown_uri(&self) -> Option<&str> {
@@ -97,6 +108,17 @@ impl Error {
             }) => Some(asked),
             _ => None,
         }
+    }
+
+    /// How the upstream failed, if one did.
+    pub fn trouble(&self) -> Option<Trouble> {
+        use upstream::error::Error as Failure;
+        let Error::Upstream(failure) = self else { return None };
+        Some(match failure {
+            Failure::Timeout { .. } | Failure::Unfinished { .. } => Trouble::Silent,
+            Failure::Busy { .. } => Trouble::Busy,
+            _ => Trouble::Failed,
+        })
     }
 
     pub fn class(&self) -> Class {

@@ -4,6 +4,7 @@
 
 pub mod auth;
 pub mod client;
+pub mod definitions;
 pub mod dispatch;
 pub mod error;
 pub mod limits;
