@@ -52,7 +52,7 @@ pub fn install(workspace: &Path) -> Result<Vec<&'static str>, String> {
     Ok(stale.iter().map(|set| set.name).collect())
 }
 
-fn sets(manifests: &Path, home: &Path) -> [Set; 3] {
+fn sets(manifests: &Path, home: &Path) -> [Set; 4] {
     let python = |name, manifest| Set {
         name,
         runtime: Runtime::Python,
@@ -67,7 +67,7 @@ fn sets(manifests: &Path, home: &Path) -> [Set; 3] {
             .into(),
         directory: home.join("npm"),
     };
-    [npm, python("sdk1", "sdk1.txt"), python("sdk2", "sdk2.txt")]
+    [npm, python("sdk1", "sdk1.txt"), python("sdk2", "sdk2.txt"), python("checks", "checks.txt")]
 }
 
 fn install_side_by_side(site: &Site, sets: &[&Set]) -> Result<(), String> {

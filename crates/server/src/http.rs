@@ -7,6 +7,8 @@ mod endpoint;
 mod events;
 mod legacy;
 mod modern;
+mod openapi;
+mod rest;
 mod sessions;
 mod streams;
 

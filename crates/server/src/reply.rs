@@ -1,5 +1,7 @@
 //! Wording the gateway's answers for JSON-RPC.
 
+pub mod rest;
+
 use bytes::Bytes;
 use gateway::dispatch::Request;
 use gateway::error::{Class, Error};

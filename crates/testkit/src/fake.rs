@@ -61,11 +61,46 @@ impl Script {
 
 /// A plain tool definition, with fields that nobody knows.
 pub fn tool(name: &str) -> Value {
+    if name == "tree" {
+        return tree();
+    }
     json!({
         "name": name,
         "description": format!("does {name}"),
         "inputSchema": {"type": "object", "properties": {"x": {"type": "integer"}}},
         "x-vendor": {"kept": true},
+    })
+}
+
+/// A definition with everything that one can have, and schemas that refer to themselves.
+fn tree() -> Value {
+    let node = json!({
+        "type": "object",
+        "properties": {
+            "label": {"type": "string"},
+            "children": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+        },
+        "required": ["label"],
+    });
+    json!({
+        "name": "tree",
+        "title": "Plant a tree",
+        "description": "gives back the tree",
+        "inputSchema": {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "type": "object",
+            "properties": {"root": {"$ref": "#/$defs/node"}},
+            "required": ["root"],
+            "additionalProperties": false,
+            "$defs": {"node": node},
+        },
+        "outputSchema": {
+            "type": "object",
+            "properties": {"root": {"$ref": "#/$defs/node"}},
+            "required": ["root"],
+            "$defs": {"node": node},
+        },
+        "annotations": {"readOnlyHint": true},
     })
 }
 

@@ -19,7 +19,7 @@ pub fn node_server(name: &str) -> String {
     format!("node {}", existing(&script.join("dist/index.js")))
 }
 
-/// A program of one of the Python environments: `sdk1` or `sdk2`.
+/// A program of one of the Python environments: `sdk1`, `sdk2` or `checks`.
 pub fn python_program(sdk: &str, name: &str) -> String {
     existing(&root().join(sdk).join("bin").join(name))
 }

@@ -18,6 +18,7 @@ use hyper::header::{
 use hyper::{Method, Request, Response, StatusCode};
 use mcp::rpc::{self, Code, Message, Outcome, Rejection};
 use mcp::version::Revision;
+use tokio::sync::OnceCell;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -47,10 +48,12 @@ pub struct Endpoint {
     pub(super) under_way: TaskTracker,
     /// Whether the transport of 2024-11-05 is served.
     has_sse: bool,
+    /// Set once nobody needs to wait for starting upstreams any more.
+    pub(super) awake: OnceCell<()>,
 }
 
 /// A refusal: the status, and what to do.
-pub(super) struct Refused(StatusCode, String);
+pub(super) struct Refused(pub(super) StatusCode, String);
 
 pub(super) fn refuse<T>(status: StatusCode, reason: &str) -> Result<T, Refused> {
     Err(Refused(status, reason.to_owned()))
@@ -64,7 +67,8 @@ impl Endpoint {
         stop: CancellationToken,
         has_sse: bool,
     ) -> Endpoint {
-        Endpoint { gateway, sessions, checks, stop, under_way: TaskTracker::new(), has_sse }
+        let (under_way, awake) = (TaskTracker::new(), OnceCell::new());
+        Endpoint { gateway, sessions, checks, stop, under_way, has_sse, awake }
     }
 
     /// Waits until all requests are answered; to be called when no more are accepted.
@@ -74,8 +78,13 @@ impl Endpoint {
     }
 
     pub async fn respond(self: &Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+        let is_mcp = matches!(request.uri().path(), "/mcp" | "/sse" | "/messages");
         self.route(request).await.unwrap_or_else(|Refused(status, reason)| {
-            let mut response = error(status, &reason);
+            let mut response = if is_mcp {
+                error(status, &reason)
+            } else {
+                json(status, reply::rest::to_refused(status, &reason))
+            };
             if status == StatusCode::UNAUTHORIZED {
                 // TD-77
                 let scheme = HeaderValue::from_static("Bearer");
@@ -111,10 +120,7 @@ impl Endpoint {
             ("/messages", &Method::POST) if self.has_sse => {
                 return self.post_message(request).await;
             }
-            _ => {
-                let reason = "there is nothing here; the endpoint is `/mcp`";
-                return refuse(StatusCode::NOT_FOUND, reason);
-            }
+            _ => return self.rest(&caller, request).await,
         }
         match *request.method() {
             Method::POST => self.post(caller, request).await,
@@ -417,7 +423,7 @@ pub(super) fn check_accept(headers: &HeaderMap, revision: Revision) -> Result<()
 }
 
 /// Whether the body is said to be JSON in UTF-8.
-fn is_json(headers: &HeaderMap) -> bool {
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
     let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let mut parts = content_type.unwrap_or_default().split(';').map(str::trim);
     let is_json = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"));

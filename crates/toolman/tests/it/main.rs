@@ -14,6 +14,7 @@ mod orphans;
 mod proxying;
 mod real_peers;
 mod relay;
+mod rest;
 mod up;
 
 /// The binary under test.

@@ -53,7 +53,7 @@ async fn drive(uri_style: &str, program: &str, script: &str, modes: &[&str]) {
     }
 }
 
-async fn run(program: &str, script: &str, arguments: &[&str]) {
+pub async fn run(program: &str, script: &str, arguments: &[&str]) {
     let mut command = tokio::process::Command::new(program);
     let output = command.arg(client_script(script)).args(arguments).output().await.unwrap();
     let stdout = String::from_utf8_lossy(&output.stdout);
@@ -193,6 +193,21 @@ async fn tasks_of_a_real_server_pass_through_us() {
         foreign["error"]["message"],
         "no task has the id `of nobody`; it may have ended long ago"
     );
+}
+
+#[tokio::test]
+async fn openapi_document_of_real_servers_is_valid() {
+    let _loud = crate::MACHINE.read().await;
+    let folder = project("underscore");
+    let up = crate::up::Up::start(&folder).await;
+    let on = ["every:*", "files:*", "memory:*", "git:*", "time:*", "sqlite:*"];
+    let lists = json!({"tools_on": on, "tools_off": [], "resources_on": [], "resources_off": []});
+    // A server that started more slowly than the others joins later.
+    let all_on = async {
+        while crate::rest::call(&up, "toolman_activate", &lists).await.json()["isError"] == true {}
+    };
+    tokio::time::timeout(testkit::client::PATIENCE, all_on).await.expect("all servers join");
+    crate::rest::check_document(&up).await;
 }
 
 #[tokio::test]
