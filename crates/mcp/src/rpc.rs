@@ -6,6 +6,9 @@ use bytes::Bytes;
 
 use crate::json::{self, Fault};
 
+/// Messages of one batch. Each is answered, so that a few bytes could ask for a lot of memory.
+pub const BATCH_MAX: usize = 100;
+
 /// An error code of JSON-RPC or MCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code(pub i32);
@@ -133,13 +136,13 @@ pub fn parse(frame: &Bytes) -> Result<Message, Rejection> {
     })
 }
 
-/// The messages of a batch, not read yet; `None` if the frame is none.
+/// The messages of a batch, not read yet; `None` if the frame is none, or too large a one.
 pub fn batch(frame: &Bytes) -> Option<Vec<Bytes>> {
     let is_array = frame.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'[');
     if !is_array || !json::depth_is_bounded(frame) {
         return None;
     }
-    let elements = json::elements(std::str::from_utf8(frame).ok()?).ok()?;
+    let elements = json::few_elements(std::str::from_utf8(frame).ok()?, BATCH_MAX).ok()?;
     (!elements.is_empty())
         .then(|| elements.iter().map(|part| frame.slice_ref(part.as_bytes())).collect())
 }
@@ -153,8 +156,11 @@ fn shape_rejection(frame: &Bytes, fault: &Fault) -> Rejection {
     match fault {
         Fault::Syntax(_) | Fault::TooDeep => reject(Code::PARSE, fault.to_string(), None),
         Fault::NotAnObject if is_batch => {
-            let reason = "batches are not part of this protocol revision; send one message a time";
-            reject(Code::INVALID_REQUEST, reason.into(), None)
+            let reason = format!(
+                "batches are part of revision 2025-03-26 alone, with 1 to {BATCH_MAX} messages; \
+                 send one message a time"
+            );
+            reject(Code::INVALID_REQUEST, reason, None)
         }
         _ => reject(Code::INVALID_REQUEST, fault.to_string(), None),
     }

@@ -7,6 +7,7 @@ mod bad_input;
 mod command_line;
 mod faults;
 mod http_rules;
+mod http_table;
 mod lifecycle;
 mod many_upstreams;
 mod modern;

@@ -8,14 +8,9 @@ use testkit::peers::python_program;
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::timeout;
 
+use crate::http_rules::start;
 use crate::up::{Up, request};
 use crate::{TOOLMAN, fake, folder, real_peers};
-
-async fn start(tools: &str) -> (Folder, Up) {
-    let folder = folder("active_toolsets = [\"*\"]", &[("a", tools)]);
-    let up = Up::start(&folder).await;
-    (folder, up)
-}
 
 /// A request with the token.
 async fn ask(up: &Up, method: &str, path: &str, body: &str) -> HttpAnswer {
@@ -295,6 +290,15 @@ async fn stubs_are_listed_but_not_described() {
     let paths: Vec<_> = document["paths"].as_object().unwrap().keys().collect();
     assert_eq!(paths, ["/tools/toolman_activate", "/tools/a_echo"]);
     assert_eq!(get(&up, "/tools/a_off/schema").await.status, 404);
+}
+
+#[tokio::test]
+async fn surface_without_control_tools_has_none_here_either() {
+    let folder = folder("surface = \"filter\"", &[("a", "echo")]);
+    let up = Up::start(&folder).await;
+    assert_eq!(names(&get(&up, "/tools").await), ["a_echo"]);
+    let unknown = call(&up, "toolman_activate", &json!({})).await;
+    assert_eq!((unknown.status, &unknown.json()["error"]["code"]), (404, &json!("tool_not_found")));
 }
 
 #[tokio::test]
