@@ -89,6 +89,11 @@ impl Sessions {
 
     pub fn find(&self, id: &str) -> Option<Arc<Session>> {
         let session = Arc::clone(self.lock().get(id)?);
+        // Nobody has come since it ended; a new one would have swept it away.
+        if session.last_used().elapsed() > SESSION_IDLE_MAX {
+            self.close(id);
+            return None;
+        }
         *session.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         Some(session)
     }

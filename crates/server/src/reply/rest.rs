@@ -36,7 +36,7 @@ pub fn to_failed(error: &Error) -> (StatusCode, Bytes) {
         Class::Overload => (StatusCode::SERVICE_UNAVAILABLE, OVERLOADED),
         Class::Cancelled => (StatusCode::SERVICE_UNAVAILABLE, "cancelled"),
         Class::Params | Class::Control => (StatusCode::UNPROCESSABLE_ENTITY, INVALID_ARGUMENTS),
-        Class::Method | Class::Protocol | Class::Envelope | Class::Revision => {
+        Class::Method | Class::Protocol | Class::Envelope | Class::Capability | Class::Revision => {
             (StatusCode::INTERNAL_SERVER_ERROR, "internal_error")
         }
     };

@@ -1,10 +1,14 @@
 //! Bad requests over HTTP, one a line: the status and code that they get, and the next one works.
 
+use gateway::auth::BearerToken;
 use serde_json::{Value, json};
 use testkit::client::PATIENCE;
+use testkit::fake::Script;
 use testkit::http::{HttpAnswer, send, send_raw};
+use testkit::world::World;
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::http_rules::{REVISIONS, read_stream, session, start};
 use crate::up::{Up, call, request};
@@ -246,4 +250,29 @@ async fn client_that_leaves_in_the_middle_of_a_body_harms_nobody() {
     }
     let answer: Value = up.post(&call(1, "a_echo", json!({"n": 1}))).await.json();
     assert_eq!(answer["result"]["structuredContent"], json!({"n": 1}));
+}
+
+#[tokio::test]
+async fn session_that_was_idle_for_a_day_is_gone() {
+    // TD-94, N01: within this process, so that its clock can be put forward.
+    let world = World::of([("a", Script::with_tools(["echo"]))]).active(&["*"]).start();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let settings = server::http::Settings { token: BearerToken::new("s3cret"), has_sse: true };
+    let stop = CancellationToken::new();
+    tokio::spawn(server::http::serve(world.gateway.clone(), listener, settings, stop));
+    let own = ("Authorization", "Bearer s3cret");
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}});
+    let hello = request(0, "initialize", params).to_string();
+    let greeted = send(&address, "POST", "/mcp", &[own], &hello).await;
+    let id = greeted.header("mcp-session-id").unwrap().to_owned();
+    let ping = request(1, "ping", json!({})).to_string();
+    for (idle_hours, status) in [(23, 200), (23, 200), (25, 404), (0, 404)] {
+        tokio::time::pause();
+        tokio::time::advance(std::time::Duration::from_hours(idle_hours)).await;
+        tokio::time::resume();
+        let headers = [own, ("Mcp-Session-Id", id.as_str())];
+        let answer = send(&address, "POST", "/mcp", &headers, &ping).await;
+        assert_eq!(answer.status, status, "after {idle_hours} hours");
+    }
 }
