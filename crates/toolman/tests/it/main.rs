@@ -5,6 +5,7 @@
 mod activation;
 mod bad_input;
 mod command_line;
+mod conformance;
 mod faults;
 mod http_rules;
 mod http_table;
