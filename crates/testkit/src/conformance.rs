@@ -158,12 +158,21 @@ impl Checks {
     pub fn lost_in(&self, other: &Checks) -> Vec<String> {
         let mut lost = Vec::new();
         for (key, _) in self.0.iter().filter(|(_, outcome)| outcome.status == Status::Success) {
-            let there = other.0.get(key);
-            if there.is_none_or(|there| there.status > Status::Info) {
-                lost.push(line(key, there));
+            let is_lost = match other.0.get(key) {
+                Some(there) => there.status > Status::Info,
+                None => !other.has_no_stream(&key.0),
+            };
+            if is_lost {
+                lost.push(line(key, other.0.get(key)));
             }
         }
         lost
+    }
+
+    /// Whether the suite gave up a scenario about streams because the answer was JSON, as it may be.
+    fn has_no_stream(&self, scenario: &str) -> bool {
+        let key = (scenario.to_owned(), "server-sse-content-type".to_owned());
+        self.0.get(&key).is_some_and(|outcome| outcome.status == Status::Info)
     }
 }
 
@@ -229,6 +238,13 @@ mod tests {
         let there = checks(&[("a", "SUCCESS"), ("a", "FAILURE"), ("a", "SUCCESS"), ("d", "INFO")]);
         assert_eq!(direct.lost_in(&there), ["s: a: failed: why", "s: b: was not checked"]);
         assert_eq!(direct.not_passed(), ["s: c: warning: why"]);
+    }
+
+    #[test]
+    fn server_that_answers_with_json_has_no_stream_to_lose() {
+        let direct = checks(&[("server-sse-retry-field", "SUCCESS"), ("wire", "SUCCESS")]);
+        let there = checks(&[("server-sse-content-type", "INFO"), ("wire", "FAILURE")]);
+        assert_eq!(direct.lost_in(&there), ["s: wire: failed: why"]);
     }
 
     #[test]

@@ -25,10 +25,8 @@ struct Served {
 
 impl Served {
     #[expect(clippy::disallowed_methods, reason = "a test may start what it likes")]
-    async fn before(fixture: &Fixture, era: &str) -> Served {
-        let server = format!("[[servers]]\nurl = \"{}\"\nera = \"{era}\"\n", fixture.url);
-        let folder =
-            Folder::new(TOOLMAN).with_tools_toml(&format!("surface = \"filter\"\n{server}"));
+    async fn start(tools_toml: &str) -> Served {
+        let folder = Folder::new(TOOLMAN).with_tools_toml(tools_toml);
         let mut command = folder.command(&["serve", "--listen", "127.0.0.1:0"]);
         command.env("BEARER_TOKEN", TOKEN).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -90,7 +88,19 @@ async fn forwarder_that_adds_the_token_loses_no_check() {
 async fn hold_the_gateway_to(era: &str, revision: &'static str) {
     let _alone = crate::MACHINE.write().await;
     let fixture = Fixture::start(TOOLMAN, "both").await;
-    let served = Served::before(&fixture, era).await;
+    let server = format!("[[servers]]\nurl = \"{}\"\nera = \"{era}\"\n", fixture.url);
+    let served = Served::start(&format!("surface = \"filter\"\n{server}")).await;
+    assert_nothing_is_lost(direct(revision).await, &conformance::run(&served.url, revision).await);
+}
+
+#[tokio::test]
+#[ignore = "the gateway does not pass on `resources/subscribe` yet"]
+async fn every_check_passes_through_the_gateway_to_a_fixture_over_stdio() {
+    let _alone = crate::MACHINE.write().await;
+    let command = format!("{} --stdio --era legacy", Fixture::program(TOOLMAN).display());
+    let server = format!("[[servers]]\nnamespace = \"\"\ncommand = \"{command}\"\n");
+    let served = Served::start(&format!("active_toolsets = [\"*\"]\n{server}")).await;
+    let revision = "2025-11-25";
     assert_nothing_is_lost(direct(revision).await, &conformance::run(&served.url, revision).await);
 }
 
