@@ -16,6 +16,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
+use crate::binary::example;
 use crate::client::PATIENCE;
 use crate::peers;
 
@@ -49,9 +50,7 @@ impl Fixture {
 
     /// The program, for whoever starts it by himself: with `--stdio` it needs no URL.
     pub fn program(binary: &str) -> PathBuf {
-        let program = Path::new(binary).parent().unwrap().join("examples/conformance_fixture");
-        assert!(program.exists(), "{} is missing; run `cargo test -p toolman`", program.display());
-        program
+        example(binary, "conformance_fixture")
     }
 }
 

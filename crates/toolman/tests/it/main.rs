@@ -30,6 +30,11 @@ fn fake(arguments: &str) -> String {
     testkit::binary::Folder::fake(TOOLMAN, arguments)
 }
 
+/// The path of one of our example programs.
+fn example(name: &str) -> String {
+    testkit::binary::example(TOOLMAN, name).display().to_string()
+}
+
 /// A folder for the binary with one server a line: `namespace: arguments of the fake`.
 fn folder(head: &str, servers: &[(&str, &str)]) -> testkit::binary::Folder {
     let mut text = format!("{head}\n");

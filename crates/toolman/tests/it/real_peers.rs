@@ -4,7 +4,7 @@ use serde_json::json;
 use testkit::binary::Folder;
 use testkit::peers::{client_script, node_server, python_program};
 
-use crate::{TOOLMAN, fake};
+use crate::{TOOLMAN, example, fake};
 
 /// A folder in which seven servers work: six real ones, and one that can be crashed.
 fn project(uri_style: &str) -> Folder {
@@ -39,7 +39,15 @@ fn project(uri_style: &str) -> Folder {
 }
 
 /// Lets an official client library drive the binary through its whole scenario, over each door.
-async fn drive(uri_style: &str, program: &str, script: &str, modes: &[&str]) {
+///
+/// A script is run by the program; a client without one is the program itself.
+async fn drive<'a>(
+    uri_style: &str,
+    program: &str,
+    script: impl Into<Option<&'a str>>,
+    modes: &[&str],
+) {
+    let script = script.into();
     let folder = project(uri_style);
     let path = folder.path().to_str().unwrap().to_owned();
     for mode in modes {
@@ -53,13 +61,15 @@ async fn drive(uri_style: &str, program: &str, script: &str, modes: &[&str]) {
     }
 }
 
-pub async fn run(program: &str, script: &str, arguments: &[&str]) {
+pub async fn run<'a>(program: &str, script: impl Into<Option<&'a str>>, arguments: &[&str]) {
+    let script = script.into();
     let mut command = tokio::process::Command::new(program);
-    let output = command.arg(client_script(script)).args(arguments).output().await.unwrap();
+    command.args(script.map(client_script)).args(arguments).kill_on_drop(true);
+    let output = command.output().await.unwrap();
     let stdout = String::from_utf8_lossy(&output.stdout);
     let stderr = String::from_utf8_lossy(&output.stderr);
     let is_ok = output.status.success() && stdout.trim_end().ends_with("ok");
-    assert!(is_ok, "{script} {arguments:?}: {stdout}\n{stderr}");
+    assert!(is_ok, "{program} {script:?} {arguments:?}: {stdout}\n{stderr}");
 }
 
 #[tokio::test]
@@ -84,6 +94,13 @@ async fn typescript_sdks_drive_the_binary() {
     let _loud = crate::MACHINE.read().await;
     drive("underscore", "node", "typescript_v1.mjs", &["legacy"]).await;
     drive("underscore", "node", "typescript_v2.mjs", &["legacy", "auto"]).await;
+}
+
+#[tokio::test]
+async fn rust_sdk_drives_the_binary() {
+    let _loud = crate::MACHINE.read().await;
+    let client = example("rmcp_client");
+    drive("underscore", &client, None::<&str>, &["legacy", "auto"]).await;
 }
 
 #[tokio::test]
