@@ -1,6 +1,7 @@
 //! `tools.toml`, the native format.
 
 mod names;
+mod remote;
 mod server;
 
 use catalog::patterns::Patterns;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use catalog::surface::activate;
 use catalog::view::{Target, View};
-use mcp::headers::ParamHeader;
+use mcp::headers::{self, ParamHeader};
 use mcp::items::Kind;
 use mcp::json::{self, Fault};
 use mcp::modern::{self, Envelope};
@@ -322,7 +322,12 @@ impl Gateway {
         target: &Target<'_>,
     ) -> Result<Outcome, Error> {
         let upstream = self.upstream(&target.item.origin.upstream);
-        let outcome = self.forward(asking, method, params, upstream, target.upstream_name).await?;
+        let mirrored = match target.item.param_headers.as_slice() {
+            [] => Vec::new(),
+            fields => headers::mirror(fields, arguments(params).unwrap_or("{}")),
+        };
+        let name = target.upstream_name;
+        let outcome = self.forward(asking, method, params, upstream, name, &mirrored).await?;
         if method == "tools/call" {
             self.note_task(asking, upstream, &outcome);
         }
@@ -337,6 +342,7 @@ impl Gateway {
         params: &Params,
         upstream: &Upstream,
         subject: &str,
+        mirrored: &[(String, String)],
     ) -> Result<Outcome, Error> {
         let Asking { client, request, outlet, .. } = asking;
         let underway = client.begin(&request.id)?;
@@ -347,6 +353,7 @@ impl Gateway {
             method,
             subject: Some(subject),
             params: &|token| Some(params.translate(&passage, subject, token)),
+            mirrored,
             relay: Some(outlet.relay.clone()),
             progress_token: params.progress_token(),
             timeout: upstream.settings().call_timeout,

@@ -68,6 +68,7 @@ async fn tell(upstream: Upstream, level: LogLevel) {
         method: METHOD,
         subject: None,
         params: &params,
+        mirrored: &[],
         relay: None,
         progress_token: None,
         timeout: upstream.settings().call_timeout,

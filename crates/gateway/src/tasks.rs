@@ -77,7 +77,7 @@ impl Gateway {
             .map_err(|fault| Error::Params { method: "tasks/…", fault })?;
         let id = params.name();
         let upstream = self.runner_of(asking, id, &runners)?;
-        self.forward(asking, method, &params, upstream, id).await
+        self.forward(asking, method, &params, upstream, id, &[]).await
     }
 
     /// The upstream at which a task of this caller runs.
@@ -184,6 +184,7 @@ async fn read_pages(upstream: &Upstream) -> Result<Vec<Raw>, Error> {
             method: "tasks/list",
             subject: None,
             params: &params,
+            mirrored: &[],
             relay: None,
             progress_token: None,
             timeout: upstream.settings().call_timeout,

@@ -52,7 +52,7 @@ impl Gateway {
         let target = view.resolve_uri(asked)?;
         let upstream = target.item.origin.upstream.clone();
         let known = self.upstream(&upstream).status().introduction;
-        if !known.is_some_and(|known| known.can_subscribe()) {
+        if !known.is_some_and(|known| known.declares_part("resources", "subscribe")) {
             return Err(Error::Unwatchable { upstream });
         }
         let uri = target.upstream_name.to_owned();

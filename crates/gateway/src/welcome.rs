@@ -101,7 +101,7 @@ impl Gateway {
     }
 
     pub(crate) fn can_subscribe(&self) -> bool {
-        self.introductions().iter().any(Introduction::can_subscribe)
+        self.introductions().iter().any(|known| known.declares_part("resources", "subscribe"))
     }
 
     pub(crate) fn any_declares(&self, capability: &'static str) -> bool {

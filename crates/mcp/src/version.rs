@@ -68,6 +68,11 @@ impl Revision {
         self == Revision::V2025_11_25
     }
 
+    /// Whether HTTP requests name the revision in `MCP-Protocol-Version`.
+    pub fn is_named_in_headers(self) -> bool {
+        self >= Revision::V2025_06_18
+    }
+
     /// What a handshake that asks for `wanted` agrees on: the same if it has handshakes at all.
     pub fn negotiate(wanted: &str) -> Revision {
         let known = Revision::parse(wanted).filter(|known| known.era() == Era::Legacy);

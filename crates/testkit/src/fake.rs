@@ -3,6 +3,7 @@
 //! The same server runs in memory and as a process (`examples/fake_upstream.rs` of the binary).
 
 mod deeds;
+mod modern;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 
 /// What a fake server offers and how it behaves.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a habit of its own")]
 pub struct Script {
     pub tools: Vec<Value>,
     pub resources: Vec<Value>,
@@ -38,6 +40,8 @@ pub struct Script {
     pub capabilities: Option<Value>,
     /// Asks the client for its roots before it gives its first list of tools.
     pub asks_first: bool,
+    /// Speaks the modern era and nothing else.
+    pub is_modern: bool,
     /// A file to be made when the list of prompts, the last one, has been given.
     pub mark: Option<PathBuf>,
 }
@@ -139,6 +143,7 @@ pub async fn serve_until(
         frames,
         asks: Arc::default(),
         seen: Arc::default(),
+        listeners: Arc::default(),
     };
     let mut lines = Lines::new(64 * 1024 * 1024);
     let serving = async {
@@ -175,6 +180,8 @@ struct Server {
     asks: Arc<Mutex<VecDeque<oneshot::Sender<Outcome>>>>,
     /// Notifications that it got, in order.
     seen: Arc<Mutex<Vec<String>>>,
+    /// The requests that opened streams of changes.
+    listeners: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
@@ -208,7 +215,11 @@ impl Server {
         }
         let kind = Kind::ALL.into_iter().find(|kind| kind.list_method() == method);
         match method {
-            "initialize" => {
+            "server/discover" if script.is_modern => {
+                self.result(&id, &modern::discovery(&script));
+            }
+            "subscriptions/listen" if script.is_modern => self.listen(&id, params.as_ref()),
+            "initialize" if !script.is_modern => {
                 tokio::time::sleep(script.delay).await;
                 self.result(&id, &introduction(&script));
             }
@@ -228,7 +239,7 @@ impl Server {
                     "messages": [], "description": format!("{:?}", params),
                 }),
             ),
-            "logging/setLevel" => {
+            "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe" => {
                 self.note(method, params.as_ref());
                 self.result(&id, &json!({}));
             }

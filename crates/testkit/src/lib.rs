@@ -17,4 +17,5 @@ pub mod forwarder;
 pub mod http;
 pub mod peers;
 pub mod processes;
+pub mod web;
 pub mod world;

@@ -17,7 +17,8 @@ use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 use upstream::launch::{BuiltIn, Launch, Spawner};
 use upstream::limits::{CALL_TIMEOUT, STARTUP_TIMEOUT};
-use upstream::supervisor::{Restart, Settings as UpstreamSettings};
+use upstream::remote::{Headers, Remote, Transport};
+use upstream::supervisor::{EraChoice, Restart, Settings as UpstreamSettings};
 
 use crate::client::LineClient;
 use crate::fake::{self, Script};
@@ -59,6 +60,7 @@ impl World {
             let upstream = UpstreamSettings {
                 name: name.parse().unwrap(),
                 launch: fake.launch(script),
+                era: EraChoice::Auto,
                 restart: Restart::Never,
                 startup_timeout: STARTUP_TIMEOUT,
                 call_timeout: CALL_TIMEOUT,
@@ -107,6 +109,36 @@ impl World {
 }
 
 impl Plan {
+    /// A further upstream, which runs already.
+    pub fn remote(mut self, namespace: &str, url: &str) -> Plan {
+        let remote = Remote {
+            url: url.parse().unwrap(),
+            transport: Transport::default(),
+            headers: Headers::default(),
+        };
+        let fake = Fake {
+            name: namespace.into(),
+            crash: broadcast::Sender::new(1),
+            starts: Arc::default(),
+        };
+        let upstream = UpstreamSettings {
+            name: namespace.parse().unwrap(),
+            launch: Launch::Url(remote),
+            era: EraChoice::Auto,
+            restart: Restart::Never,
+            startup_timeout: STARTUP_TIMEOUT,
+            call_timeout: CALL_TIMEOUT,
+        };
+        self.members.push((Member { namespace: namespace.parse().unwrap(), upstream }, fake));
+        self
+    }
+
+    /// Changes the settings of the upstream that was added last.
+    pub fn tuned(mut self, change: impl FnOnce(&mut UpstreamSettings)) -> Plan {
+        change(&mut self.members.last_mut().unwrap().0.upstream);
+        self
+    }
+
     pub fn active(mut self, patterns: &[&str]) -> Plan {
         self.starts_on = patterns.iter().map(|&pattern| pattern.to_owned()).collect();
         self

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use upstream::launch::{BuiltIn, Launch};
 use upstream::limits::{CALL_TIMEOUT, LINE_BYTES_MAX, STARTUP_TIMEOUT};
-use upstream::supervisor::{Restart, Settings as UpstreamSettings};
+use upstream::supervisor::{EraChoice, Restart, Settings as UpstreamSettings};
 
 const PIPE_BYTES: usize = 64 * 1024;
 
@@ -31,6 +31,7 @@ pub fn settings() -> anyhow::Result<Settings> {
     let upstream = UpstreamSettings {
         name: "demo".parse()?,
         launch: Launch::BuiltIn(BuiltIn(Arc::new(start))),
+        era: EraChoice::Auto,
         restart: Restart::Never,
         startup_timeout: STARTUP_TIMEOUT,
         call_timeout: CALL_TIMEOUT,

@@ -1,35 +1,47 @@
-//! One conversation with a server: requests matched to answers, both ways, over a byte stream.
+//! One conversation with a server: requests matched to answers, both ways.
 //!
 //! Ids are ours and per connection, so clients may use what they like. What a method means is
-//! known only where the way back to a client depends on it.
+//! known only where the way back to a client depends on it. How messages travel is the wire's
+//! matter: queued for a byte pipe or an event stream, or each request posted by who makes it.
 
+mod events;
+mod feed;
 mod incoming;
+mod posted;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use mcp::names::UpstreamName;
 use mcp::rpc::{self, Outcome, Raw};
+use mcp::version::{Era, Revision};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::error::Error;
 use crate::limits::{CALL_TOTAL_MAX, CALLS_MAX, OUTGOING_MAX, STDIN_CLOSE_GRACE};
 use crate::relay::{Relay, Upcall};
+use crate::streamable::Streamable;
+
+pub(crate) use feed::{jittered, pause};
 
 /// A request to be made.
+#[derive(Clone)]
 pub struct Call<'a> {
     pub method: &'a str,
     /// What the request is about at the upstream: a name, a URI, an id.
     pub subject: Option<&'a str>,
     /// Makes the parameters; is given our id, which serves as progress token too.
     pub params: &'a (dyn Fn(&str) -> Option<Vec<u8>> + Send + Sync),
+    /// Header fields that mirror arguments, each with its plain value; of use over HTTP only.
+    pub mirrored: &'a [(String, String)],
     /// The client that waits for it, if any.
     pub relay: Option<Relay>,
     /// The client's own progress token, restored on the way back.
@@ -37,8 +49,26 @@ pub struct Call<'a> {
     pub timeout: Duration,
 }
 
-/// Takes what is for a client while no call tells for which.
-pub type Unsolicited = Box<dyn Fn(Upcall) + Send + Sync>;
+/// What a server says that belongs to no call.
+#[derive(Debug)]
+pub enum Heard {
+    /// Something for a client while no call tells for which.
+    Upcall(Upcall),
+    /// A resource is another; the parameters of the notification.
+    Updated(Raw),
+}
+
+/// Takes what belongs to no call; never waits.
+pub type Listener = Box<dyn Fn(Heard) + Send + Sync>;
+
+/// Why a conversation over HTTP can't go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// The server has forgotten the session; a new one can be opened at once.
+    Session,
+    /// The server is gone, for now.
+    Gone(String),
+}
 
 /// A handle to the conversation; its clones are the same one.
 #[derive(Clone)]
@@ -46,9 +76,16 @@ pub struct Connection(Arc<Shared>);
 
 struct Shared {
     upstream: UpstreamName,
+    wire: Wire,
+    /// What waits to be written, or to be posted.
     outgoing: mpsc::Sender<Bytes>,
-    unsolicited: Unsolicited,
+    listener: Listener,
     state: Mutex<State>,
+    is_modern: AtomicBool,
+    /// Cancelled when the conversation can't go on; the state says why.
+    lost: CancellationToken,
+    /// Counts what the server should not have sent.
+    complaints: AtomicU64,
     /// Told when a list has changed.
     changed: Notify,
     /// Cancelled when the conversation is over.
@@ -57,6 +94,14 @@ struct Shared {
     unwritable: CancellationToken,
     /// The reading task, so that the last output can be waited for.
     reading: TaskTracker,
+}
+
+/// How requests travel.
+enum Wire {
+    /// They are queued like all else; answers are matched by the reading task.
+    Queue,
+    /// Each is posted, and answered where it is posted.
+    Posts(Arc<Streamable>),
 }
 
 #[derive(Debug, Default)]
@@ -71,37 +116,31 @@ struct State {
     changed: BTreeSet<&'static str>,
     /// Why the conversation is over.
     end: Option<Error>,
+    loss: Option<Loss>,
     answered: u64,
 }
 
 #[derive(Debug)]
 struct Waiting {
-    reply: oneshot::Sender<Result<Outcome, Error>>,
+    /// `None` where the answer comes to the caller by itself.
+    reply: Option<Reply>,
     relay: Option<Relay>,
     progress_token: Option<Raw>,
     timeout: Duration,
     deadline: Instant,
 }
 
+type Reply = oneshot::Sender<Result<Outcome, Error>>;
+
 impl Connection {
-    /// Starts the conversation.
+    /// Starts a conversation over a byte pipe, one message a line.
     pub fn open(
         upstream: UpstreamName,
         reader: impl AsyncRead + Send + Unpin + 'static,
         writer: impl AsyncWrite + Send + Unpin + 'static,
-        unsolicited: Unsolicited,
+        listener: Listener,
     ) -> Connection {
-        let (outgoing, queue) = mpsc::channel(OUTGOING_MAX);
-        let connection = Connection(Arc::new(Shared {
-            upstream,
-            outgoing,
-            unsolicited,
-            state: Mutex::default(),
-            changed: Notify::new(),
-            closed: CancellationToken::new(),
-            unwritable: CancellationToken::new(),
-            reading: TaskTracker::new(),
-        }));
+        let (connection, queue) = Connection::new(upstream, Wire::Queue, listener);
         let (closed, unwritable) = (connection.0.closed.clone(), connection.0.unwritable.clone());
         tokio::spawn(write_all(writer, queue, closed, unwritable));
         connection.0.reading.spawn(incoming::read_all(connection.clone(), reader));
@@ -109,39 +148,96 @@ impl Connection {
         connection
     }
 
+    fn new(
+        upstream: UpstreamName,
+        wire: Wire,
+        listener: Listener,
+    ) -> (Connection, mpsc::Receiver<Bytes>) {
+        let (outgoing, queue) = mpsc::channel(OUTGOING_MAX);
+        let shared = Shared {
+            upstream,
+            wire,
+            outgoing,
+            listener,
+            state: Mutex::default(),
+            is_modern: AtomicBool::new(false),
+            lost: CancellationToken::new(),
+            complaints: AtomicU64::new(0),
+            changed: Notify::new(),
+            closed: CancellationToken::new(),
+            unwritable: CancellationToken::new(),
+            reading: TaskTracker::new(),
+        };
+        (Connection(Arc::new(shared)), queue)
+    }
+
+    /// The era in which is spoken.
+    pub fn era(&self) -> Era {
+        if self.0.is_modern.load(Ordering::Relaxed) { Era::Modern } else { Era::Legacy }
+    }
+
+    /// Speaks as this revision demands from now on; before a handshake as `None` does.
+    pub fn speak(&self, revision: Option<Revision>) {
+        let is_modern = revision.is_some_and(|revision| revision.era() == Era::Modern);
+        self.0.is_modern.store(is_modern, Ordering::Relaxed);
+        if let Wire::Posts(http) = &self.0.wire {
+            http.speak(revision);
+        }
+    }
+
     /// Makes a request and waits for its answer. Dropped, it cancels the request.
-    pub async fn call(&self, call: Call<'_>) -> Result<Outcome, Error> {
-        let (patience, started) = (call.timeout, Instant::now());
-        let mut ticket = self.admit(call.relay, call.progress_token, patience)?;
+    pub async fn call(&self, call: &Call<'_>) -> Result<Outcome, Error> {
+        match &self.0.wire {
+            Wire::Queue => self.call_queued(call).await,
+            Wire::Posts(http) => self.call_posted(http, call).await,
+        }
+    }
+
+    async fn call_queued(&self, call: &Call<'_>) -> Result<Outcome, Error> {
+        let started = Instant::now();
+        let (reply, answer) = oneshot::channel();
+        let ticket = self.admit(call, Some(reply))?;
         let id = ticket.id.to_string();
         let frame = rpc::request(&id, call.method, (call.params)(&id).as_deref());
-        let upstream = || self.0.upstream.clone();
-        let silent = || {
-            if started.elapsed() >= CALL_TOTAL_MAX {
-                Error::Unfinished { upstream: upstream(), waited: CALL_TOTAL_MAX }
-            } else {
-                Error::Timeout { upstream: upstream(), waited: patience }
-            }
+        let answered = async {
+            self.0.outgoing.send(frame).await.map_err(|_| self.end())?;
+            answer.await.unwrap_or_else(|_| Err(self.end()))
         };
-        match timeout_at(started + patience, self.0.outgoing.send(frame)).await {
-            Ok(Ok(())) => ticket.sent = call.method != "initialize",
-            Ok(Err(_)) => return Err(self.end()),
-            Err(_) => return Err(silent()),
-        }
+        self.patiently(ticket.id, started, call.timeout, answered).await
+    }
+
+    /// Waits for the answer to a call until its deadline, which may be put off meanwhile.
+    async fn patiently(
+        &self,
+        id: u64,
+        started: Instant,
+        patience: Duration,
+        answered: impl Future<Output = Result<Outcome, Error>>,
+    ) -> Result<Outcome, Error> {
+        tokio::pin!(answered);
         loop {
-            let Some(deadline) = self.deadline_of(ticket.id, started) else {
+            let Some(deadline) = self.deadline_of(id, started) else {
                 // It is off the table: the answer is there or on its way.
-                return (&mut ticket.reply).await.unwrap_or_else(|_| Err(self.end()));
+                return answered.await;
             };
             tokio::select! {
-                answer = &mut ticket.reply => return answer.unwrap_or_else(|_| Err(self.end())),
+                answer = &mut answered => return answer,
                 // A deadline that was put off may be put back, so it is looked at in between.
                 () = sleep_until(deadline.min(Instant::now() + patience)) => {
-                    if self.deadline_of(ticket.id, started).is_some_and(|d| d <= Instant::now()) {
-                        return Err(silent());
+                    if self.deadline_of(id, started).is_some_and(|d| d <= Instant::now()) {
+                        return Err(self.silent(started, patience));
                     }
                 }
             }
+        }
+    }
+
+    fn silent(&self, started: Instant, patience: Duration) -> Error {
+        let upstream = self.0.upstream.clone();
+        if started.elapsed() >= CALL_TOTAL_MAX {
+            Error::Unfinished { upstream, waited: CALL_TOTAL_MAX }
+        } else {
+            Error::Timeout { upstream, waited: patience }
         }
     }
 
@@ -150,9 +246,12 @@ impl Connection {
         _ = self.0.outgoing.try_send(frame);
     }
 
-    /// Sends a notification; waits while the queue is full.
+    /// Sends a notification; waits while the queue is full, or until it is accepted.
     pub async fn notify(&self, frame: Bytes) -> Result<(), Error> {
-        self.0.outgoing.send(frame).await.map_err(|_| self.end())
+        match &self.0.wire {
+            Wire::Queue => self.0.outgoing.send(frame).await.map_err(|_| self.end()),
+            Wire::Posts(http) => self.post(http, frame).await,
+        }
     }
 
     /// Ends the conversation: every call under way fails with `reason`.
@@ -161,7 +260,7 @@ impl Connection {
         let upstream = self.0.upstream.clone();
         let end = state.end.get_or_insert(Error::Down { upstream, reason }).clone();
         for (_, waiting) in state.calls.drain() {
-            _ = waiting.reply.send(Err(end.clone()));
+            waiting.settle(Err(end.clone()));
         }
         for (_, ask) in state.asks.drain() {
             ask.abort();
@@ -191,17 +290,33 @@ impl Connection {
         self.0.unwritable.cancelled().await;
     }
 
+    /// Says that the conversation can't go on; the first reason counts.
+    fn lose(&self, loss: Loss) {
+        self.state().loss.get_or_insert(loss);
+        self.0.lost.cancel();
+    }
+
+    pub fn is_lost(&self) -> bool {
+        self.0.lost.is_cancelled()
+    }
+
+    /// Why the conversation can't go on, if so.
+    pub fn loss(&self) -> Option<Loss> {
+        self.state().loss.clone()
+    }
+
+    /// Waits until the conversation can't go on.
+    pub async fn lost(&self) -> Loss {
+        self.0.lost.cancelled().await;
+        self.state().loss.clone().unwrap_or(Loss::Session)
+    }
+
     /// How many calls of clients the server has answered.
     pub fn answered(&self) -> u64 {
         self.state().answered
     }
 
-    fn admit(
-        &self,
-        relay: Option<Relay>,
-        progress_token: Option<Raw>,
-        timeout: Duration,
-    ) -> Result<Ticket<'_>, Error> {
+    fn admit(&self, call: &Call<'_>, reply: Option<Reply>) -> Result<Ticket<'_>, Error> {
         let mut state = self.state();
         if let Some(end) = &state.end {
             return Err(end.clone());
@@ -212,10 +327,25 @@ impl Connection {
         }
         state.last_id += 1;
         let id = state.last_id;
-        let (reply, answer) = oneshot::channel();
-        let deadline = Instant::now() + timeout;
-        state.calls.insert(id, Waiting { reply, relay, progress_token, timeout, deadline });
-        Ok(Ticket { connection: self, id, reply: answer, sent: false })
+        let waiting = Waiting {
+            reply,
+            relay: call.relay.clone(),
+            progress_token: call.progress_token.clone(),
+            timeout: call.timeout,
+            deadline: Instant::now() + call.timeout,
+        };
+        state.calls.insert(id, waiting);
+        // A handshake must not be cancelled.
+        Ok(Ticket { connection: self, id, is_cancellable: call.method != "initialize" })
+    }
+
+    /// Takes an answered call off the table.
+    fn finish(&self, id: u64) -> Option<Waiting> {
+        let mut state = self.state();
+        let waiting = state.calls.remove(&id)?;
+        // Our own questions do not count: they show only that it can be started.
+        state.answered += u64::from(waiting.relay.is_some());
+        Some(waiting)
     }
 
     fn deadline_of(&self, id: u64, started: Instant) -> Option<Instant> {
@@ -234,30 +364,40 @@ impl Connection {
     }
 }
 
+impl Waiting {
+    fn settle(self, answer: Result<Outcome, Error>) {
+        if let Some(reply) = self.reply {
+            _ = reply.send(answer);
+        }
+    }
+}
+
 /// A place in the table of calls; given back when dropped.
 struct Ticket<'a> {
     connection: &'a Connection,
     id: u64,
-    reply: oneshot::Receiver<Result<Outcome, Error>>,
-    /// Whether the server knows of the request and may be told to forget it.
-    sent: bool,
+    is_cancellable: bool,
 }
 
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
+        let connection = self.connection;
         let was_waiting = {
-            let mut state = self.connection.state();
+            let mut state = connection.state();
             let was_waiting = state.calls.remove(&self.id).is_some();
             if was_waiting && state.abandoned.len() < CALLS_MAX {
                 state.abandoned.insert(self.id);
             }
             was_waiting
         };
-        if was_waiting && self.sent {
+        // A modern server sees that the answer to a POST is no longer read.
+        let is_seen =
+            matches!(connection.0.wire, Wire::Posts(_)) && connection.era() == Era::Modern;
+        if was_waiting && self.is_cancellable && !is_seen {
             let params = format!(r#"{{"requestId":{},"reason":"no longer wanted"}}"#, self.id);
             let frame = rpc::notification("notifications/cancelled", Some(params.as_bytes()));
             // A full queue means a server that reads nothing: it would not read this either.
-            _ = self.connection.0.outgoing.try_send(frame);
+            _ = connection.0.outgoing.try_send(frame);
         }
     }
 }

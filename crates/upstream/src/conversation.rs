@@ -1,10 +1,12 @@
 //! What we say to a server ourselves: the handshake, and the reading of its lists.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use bytes::Bytes;
 use mcp::items::{Inventory, Kind};
 use mcp::json;
+use mcp::modern::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO};
 use mcp::rpc::{self, Outcome, Raw};
 use mcp::text::shorten;
 use mcp::version::{Era, Revision};
@@ -14,12 +16,23 @@ use crate::connection::{Call, Connection};
 use crate::error::Error;
 use crate::limits::{CALL_TIMEOUT, ITEMS_MAX, LIST_BYTES_MAX, LIST_TIME_MAX, PAGES_MAX};
 
+/// Which era to speak with a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EraChoice {
+    /// Found out by asking.
+    #[default]
+    Auto,
+    Only(Era),
+}
+
 /// What a server said of itself.
 #[derive(Clone, Debug)]
 pub struct Introduction {
     pub revision: Revision,
     pub capabilities: Raw,
     pub instructions: Option<String>,
+    /// Its name and version, as it wrote them.
+    pub server_info: Option<Raw>,
 }
 
 impl Introduction {
@@ -34,134 +47,274 @@ impl Introduction {
         matches!(json::members(extensions.as_bytes(), [extension]), Ok([Some(_)]))
     }
 
-    /// Whether it tells when a resource changes.
-    pub fn can_subscribe(&self) -> bool {
-        let Ok([Some(resources)]) = self.capabilities.members(["resources"]) else { return false };
-        matches!(json::members(resources.as_bytes(), ["subscribe"]), Ok([Some("true")]))
+    /// Whether it declares a part of a capability, such as `listChanged` of `tools`.
+    pub fn declares_part(&self, capability: &'static str, part: &'static str) -> bool {
+        let Ok([Some(capability)]) = self.capabilities.members([capability]) else {
+            return false;
+        };
+        matches!(json::members(capability.as_bytes(), [part]), Ok([Some("true")]))
     }
 }
 
-/// `initialize` and `notifications/initialized`.
-pub async fn introduce(connection: &Connection, wait: Duration) -> Result<Introduction, String> {
-    let params = format!(
-        r#"{{"protocolVersion":"{}","capabilities":{{"roots":{{"listChanged":true}},"sampling":{{}},"elicitation":{{}}}},"clientInfo":{{"name":"toolman","version":"{}"}}}}"#,
+/// What every request of ours says of itself in the modern era.
+static META: LazyLock<String> = LazyLock::new(|| {
+    let (revision, version) = (Revision::NEWEST_MODERN, env!("CARGO_PKG_VERSION"));
+    format!(
+        r#""_meta":{{"{PROTOCOL_VERSION}":"{revision}","{CLIENT_CAPABILITIES}":{{}},"{CLIENT_INFO}":{{"name":"toolman","version":"{version}"}}}}"#
+    )
+});
+
+/// Introduces us to a server whose wire is a pipe.
+///
+/// The handshake goes first: every server of both eras that is known has it, while some old ones
+/// never recover from a question that they do not know.
+pub async fn introduce(
+    connection: &Connection,
+    era: EraChoice,
+    wait: Duration,
+) -> Result<Introduction, String> {
+    if era == EraChoice::Only(Era::Modern) {
+        return discover(connection, wait).await.map_err(|problem| problem.to_string());
+    }
+    let problem = match initialize(connection, wait).await {
+        Ok(introduction) => return Ok(introduction),
+        Err(problem) => problem,
+    };
+    let is_answer = matches!(problem, Problem::MethodNotFound { .. } | Problem::Refused { .. });
+    if era == EraChoice::Auto
+        && is_answer
+        && let Ok(introduction) = discover(connection, wait).await
+    {
+        return Ok(introduction);
+    }
+    Err(problem.to_string())
+}
+
+/// The handshake of the legacy era: `initialize` and `notifications/initialized`.
+pub async fn initialize(connection: &Connection, wait: Duration) -> Result<Introduction, Problem> {
+    connection.speak(None);
+    let members = format!(
+        r#""protocolVersion":"{}","capabilities":{{"roots":{{"listChanged":true}},"sampling":{{}},"elicitation":{{}}}},"clientInfo":{{"name":"toolman","version":"{}"}}"#,
         Revision::NEWEST_LEGACY,
         env!("CARGO_PKG_VERSION")
     );
-    let result = ask(connection, "initialize", Some(params.into_bytes()), wait).await;
-    let result = result.map_err(|problem| problem.to_string())?;
-    let introduction = read_introduction(&result)?;
+    let result = ask(connection, "initialize", &members, wait).await?;
+    let introduction = read_introduction(&result).map_err(Problem::Unusable)?;
+    connection.speak(Some(introduction.revision));
     let initialized = rpc::notification("notifications/initialized", None);
-    connection.notify(initialized).await.map_err(|error| error.to_string())?;
+    connection.notify(initialized).await?;
     Ok(introduction)
 }
 
+/// The question of the modern era: `server/discover`.
+pub async fn discover(connection: &Connection, wait: Duration) -> Result<Introduction, Problem> {
+    connection.speak(Some(Revision::NEWEST_MODERN));
+    let result = ask(connection, "server/discover", "", wait).await?;
+    read_discovery(&result).map_err(Problem::Unusable)
+}
+
 fn read_introduction(result: &Raw) -> Result<Introduction, String> {
-    let [version, capabilities, instructions] = result
-        .members(["protocolVersion", "capabilities", "instructions"])
+    let wanted = ["protocolVersion", "capabilities", "instructions", "serverInfo"];
+    let [version, capabilities, instructions, server_info] = result
+        .members(wanted)
         .map_err(|fault| format!("its answer to `initialize` can't be read: {fault}"))?;
     let version = version.and_then(json::string).ok_or("it names no protocol revision")?;
     let revision = Revision::parse(&version)
         .filter(|revision| revision.era() == Era::Legacy)
         .ok_or_else(|| format!("it speaks protocol revision `{}` only", shorten(&version)))?;
-    if !capabilities.is_some_and(|capabilities| capabilities.starts_with('{')) {
-        return Err("its answer to `initialize` declares no capabilities".into());
-    }
+    let capabilities = capabilities
+        .filter(|capabilities| capabilities.starts_with('{'))
+        .ok_or("its answer to `initialize` declares no capabilities")?;
     Ok(Introduction {
         revision,
-        capabilities: capabilities.map_or_else(|| Raw::trusted("{}"), |part| result.part(part)),
+        capabilities: result.part(capabilities),
         instructions: instructions.and_then(json::string).map(String::from),
+        server_info: server_info.map(|part| result.part(part)),
     })
 }
 
-/// Reads the lists that belong to `capability` anew, all pages of them.
+fn read_discovery(result: &Raw) -> Result<Introduction, String> {
+    let unreadable = |fault| format!("its answer to `server/discover` can't be read: {fault}");
+    let wanted = ["supportedVersions", "capabilities", "instructions", "_meta"];
+    let [versions, capabilities, instructions, meta] =
+        result.members(wanted).map_err(unreadable)?;
+    let versions = json::elements(versions.unwrap_or("[]")).map_err(unreadable)?;
+    let is_ours =
+        |version: &&str| json::string(version).as_deref() == Some(Revision::NEWEST_MODERN.as_str());
+    if !versions.iter().any(is_ours) {
+        return Err(format!("it speaks protocol revisions {} only", shorten(&versions.join(", "))));
+    }
+    let capabilities = capabilities
+        .filter(|capabilities| capabilities.starts_with('{'))
+        .ok_or("its answer to `server/discover` declares no capabilities")?;
+    let [server_info] = match meta {
+        Some(meta) => json::members(meta.as_bytes(), [SERVER_INFO]).map_err(unreadable)?,
+        None => [None],
+    };
+    Ok(Introduction {
+        revision: Revision::NEWEST_MODERN,
+        capabilities: result.part(capabilities),
+        instructions: instructions.and_then(json::string).map(String::from),
+        server_info: server_info.map(|part| result.part(part)),
+    })
+}
+
+/// Reads the lists that belong to `capability` anew, all pages of them; after which time they
+/// may be other ones without notice.
 pub async fn read_lists(
     connection: &Connection,
     introduction: &Introduction,
-    capability: &str,
+    capability: &'static str,
     inventory: &mut Inventory,
-) -> Result<(), String> {
+) -> Result<Option<Duration>, String> {
+    let mut age = None;
     for kind in Kind::ALL.into_iter().filter(|kind| kind.capability() == capability) {
         if introduction.declares(kind.capability()) {
-            inventory.set(kind, read_list(connection, kind).await?);
+            let list = match read_list(connection, kind).await {
+                // A list can be asked for again without harm.
+                Err(Problem::Lost(_)) => read_list(connection, kind).await,
+                list => list,
+            };
+            let list = list.map_err(|problem| problem.to_string())?;
+            inventory.set(kind, list.items);
+            age = list.age.into_iter().chain(age).min();
         }
     }
-    Ok(())
+    Ok(age.filter(|_| !introduction.declares_part(capability, "listChanged")))
 }
 
-async fn read_list(connection: &Connection, kind: Kind) -> Result<Vec<Raw>, String> {
+/// A list as a server gives it.
+#[derive(Default)]
+pub struct List {
+    pub items: Vec<Raw>,
+    /// For how long it may be taken for true.
+    pub age: Option<Duration>,
+}
+
+pub async fn read_list(connection: &Connection, kind: Kind) -> Result<List, Problem> {
     let method = kind.list_method();
-    let mut items = Vec::new();
+    let mut list = List::default();
     let mut bytes = 0;
     let mut cursor: Option<String> = None;
     let started = Instant::now();
     for _ in 0..PAGES_MAX {
-        let params = cursor.as_ref().map(|cursor| format!(r#"{{"cursor":{cursor}}}"#).into_bytes());
-        let page = match ask(connection, method, params, CALL_TIMEOUT).await {
+        let members = cursor.as_ref().map(|cursor| format!(r#""cursor":{cursor}"#));
+        let page = ask(connection, method, &members.unwrap_or_default(), CALL_TIMEOUT).await;
+        let page = match page {
             Ok(page) => page,
             // Many servers declare resources but know no templates.
-            Err(Problem::MethodNotFound) if kind == Kind::Template => return Ok(items),
-            Err(problem) => return Err(problem.to_string()),
+            Err(Problem::MethodNotFound { .. }) if kind == Kind::Template => return Ok(list),
+            Err(problem) => return Err(problem),
         };
-        let unreadable = |fault: json::Fault| format!("its answer to `{method}`: {fault}");
-        let [list, next] = page.members([kind.list_member(), "nextCursor"]).map_err(unreadable)?;
-        for item in json::elements(list.unwrap_or("[]")).map_err(unreadable)? {
+        let unreadable =
+            |fault: json::Fault| Problem::Unusable(format!("its answer to `{method}`: {fault}"));
+        let wanted = [kind.list_member(), "nextCursor", "ttlMs", "resultType"];
+        let [items, next, age, result_type] = page.members(wanted).map_err(unreadable)?;
+        if result_type.is_some_and(|kind| kind != "\"complete\"") {
+            return Err(Problem::Unusable(format!("its answer to `{method}` is no list")));
+        }
+        let age = age.and_then(|age| age.parse().ok()).filter(|age| *age > 0);
+        list.age = age.map(Duration::from_millis).into_iter().chain(list.age).min();
+        for item in json::elements(items.unwrap_or("[]")).map_err(unreadable)? {
             bytes += item.len();
-            if items.len() >= ITEMS_MAX || bytes > LIST_BYTES_MAX {
+            if list.items.len() >= ITEMS_MAX || bytes > LIST_BYTES_MAX {
                 tracing::warn!("`{method}` is too long; what follows is left out");
-                return Ok(items);
+                return Ok(list);
             }
             // Copied, so that one item does not keep the whole page in memory.
-            items.push(Raw::trusted(Bytes::copy_from_slice(item.as_bytes())));
+            list.items.push(Raw::trusted(Bytes::copy_from_slice(item.as_bytes())));
         }
         match next {
             Some(next) if next.starts_with('"') && cursor.as_deref() != Some(next) => {
                 cursor = Some(next.to_owned());
             }
-            _ => return Ok(items),
+            _ => return Ok(list),
         }
         if started.elapsed() > LIST_TIME_MAX {
             break;
         }
     }
     tracing::warn!("`{method}` has too many pages; the rest is left out");
-    Ok(items)
+    Ok(list)
 }
 
 /// Why a question of ours has no answer.
 #[derive(Debug, thiserror::Error)]
-enum Problem {
-    #[error("it does not know the method")]
-    MethodNotFound,
+pub enum Problem {
+    #[error("it does not know the method `{method}`")]
+    MethodNotFound { method: String },
     #[error("it answered `{method}` with the error {error}")]
-    Refused { method: String, error: String },
+    Refused { method: String, code: i64, error: String },
     #[error("it did not answer `{method}` within {waited:?}")]
     Silent { method: String, waited: Duration },
+    #[error("it answered `{method}` with HTTP status {status}{said}{}", advice(*.status))]
+    Status { method: String, status: u16, said: String },
+    /// It can't be reached at all.
+    #[error("{0}")]
+    Gone(String),
     #[error("{0}")]
     Lost(String),
+    /// It has answered, but not so that it can be used.
+    #[error("{0}")]
+    Unusable(String),
 }
 
-async fn ask(
+/// What to do about a status.
+fn advice(status: u16) -> &'static str {
+    match status {
+        401 | 403 => "; see whether `headers` hold the right credentials",
+        404 | 405 => "; see whether `url` is right",
+        _ => "",
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Problem {
+        match error {
+            Error::Down { reason, .. } => Problem::Lost(reason),
+            error => Problem::Lost(error.to_string()),
+        }
+    }
+}
+
+/// Asks a question of ours; `members` are those of its parameters.
+pub async fn ask(
     connection: &Connection,
     method: &str,
-    params: Option<Vec<u8>>,
+    members: &str,
     timeout: Duration,
 ) -> Result<Raw, Problem> {
-    let params = |_: &str| params.clone();
-    let call =
-        Call { method, subject: None, params: &params, relay: None, progress_token: None, timeout };
+    let params = |_: &str| match (connection.era(), members) {
+        (Era::Legacy, "") => None,
+        (Era::Legacy, members) => Some(format!("{{{members}}}").into_bytes()),
+        (Era::Modern, "") => Some(format!("{{{}}}", *META).into_bytes()),
+        (Era::Modern, members) => Some(format!("{{{},{members}}}", *META).into_bytes()),
+    };
+    let call = Call {
+        method,
+        subject: None,
+        params: &params,
+        mirrored: &[],
+        relay: None,
+        progress_token: None,
+        timeout,
+    };
     let method = method.to_owned();
-    match connection.call(call).await {
+    match connection.call(&call).await {
         Ok(Outcome::Result(result)) => Ok(result),
-        Ok(Outcome::Error(error)) => match error.members(["code"]) {
-            Ok([Some("-32601")]) => Err(Problem::MethodNotFound),
-            _ => {
-                let error = shorten(&String::from_utf8_lossy(error.as_bytes()));
-                Err(Problem::Refused { method, error })
+        Ok(Outcome::Error(error)) => {
+            let code = error.members(["code"]).ok().and_then(|[code]| code?.parse().ok());
+            match code {
+                Some(-32601) => Err(Problem::MethodNotFound { method }),
+                code => {
+                    let error = shorten(&String::from_utf8_lossy(error.as_bytes()));
+                    Err(Problem::Refused { method, code: code.unwrap_or(0), error })
+                }
             }
-        },
+        }
         Err(Error::Timeout { waited, .. }) => Err(Problem::Silent { method, waited }),
-        Err(Error::Down { reason, .. }) => Err(Problem::Lost(reason)),
-        Err(error) => Err(Problem::Lost(error.to_string())),
+        Err(Error::Status { status, said, .. }) => Err(Problem::Status { method, status, said }),
+        Err(Error::Down { reason, .. }) if connection.is_lost() => Err(Problem::Gone(reason)),
+        Err(error) => Err(error.into()),
     }
 }

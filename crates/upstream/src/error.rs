@@ -23,4 +23,17 @@ pub enum Error {
 
     #[error("upstream `{upstream}` answered with more than {limit} bytes on one line")]
     TooLarge { upstream: UpstreamName, limit: usize },
+
+    /// A remote server refused the request without an answer of the protocol.
+    #[error("upstream `{upstream}` answered with HTTP status {status}{said}")]
+    Status { upstream: UpstreamName, status: u16, said: String },
+
+    #[error(
+        "upstream `{upstream}` redirects to {destination}, which is not followed; if you trust it, put it into `url`"
+    )]
+    Redirect { upstream: UpstreamName, destination: String },
+
+    /// The server has forgotten the session, so the request was not processed.
+    #[error("upstream `{upstream}` has forgotten the session; try again")]
+    SessionLost { upstream: UpstreamName },
 }

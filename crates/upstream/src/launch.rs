@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use crate::guard;
 use crate::limits::{GUARD_EXIT_MAX, STDIN_CLOSE_GRACE};
 use crate::processes::kill_children;
+use crate::remote::Remote;
 
 /// Variables that are meant for us: a server that had them could call all others.
 const OWN_SECRETS: [&str; 1] = ["BEARER_TOKEN"];
@@ -24,6 +25,8 @@ const OWN_SECRETS: [&str; 1] = ["BEARER_TOKEN"];
 pub enum Launch {
     Command(Command),
     BuiltIn(BuiltIn),
+    /// It runs already, elsewhere.
+    Url(Remote),
 }
 
 /// A command with its surroundings.
@@ -82,6 +85,7 @@ impl Spawner {
     pub fn start(self: &Arc<Self>, launch: &Launch) -> std::io::Result<Started> {
         match launch {
             Launch::Command(command) => self.start_command(command),
+            Launch::Url(_) => Err(std::io::Error::other("it is not ours to start")),
             Launch::BuiltIn(BuiltIn(make)) => {
                 let (reader, writer) = tokio::io::split(make());
                 Ok(Started {

@@ -9,8 +9,14 @@ pub mod guard;
 pub mod launch;
 pub mod limits;
 pub mod relay;
+pub mod remote;
 pub mod supervisor;
 
 mod conversation;
+mod hearing;
+mod meeting;
 mod processes;
+mod sse;
 mod stderr;
+mod streamable;
+mod web;

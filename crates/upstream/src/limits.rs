@@ -51,3 +51,37 @@ pub const RESTART_DELAY_MAX: Duration = Duration::from_secs(30);
 pub const CRASHES_MAX: u32 = 5;
 /// A server that lived this long has been of use.
 pub const HEALTHY_AFTER: Duration = Duration::from_mins(1);
+
+/// How long a connection to a remote server may take.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Pauses between attempts while no connection can be made.
+pub const CONNECT_PAUSES: [Duration; 3] =
+    [Duration::from_millis(100), Duration::from_millis(300), Duration::from_millis(700)];
+/// Unused connections kept to one remote server, and for how long.
+pub const IDLE_CONNECTIONS_MAX: usize = 16;
+pub const IDLE_CONNECTION_TIME: Duration = Duration::from_secs(30);
+/// How much of a refusal is read, and how much of it is shown.
+pub const REFUSAL_BYTES_MAX: usize = 16 * 1024;
+pub const REFUSAL_CHARS_SHOWN: usize = 200;
+/// Messages other than requests that are on their way to one remote server at a time.
+pub const POSTS_MAX: usize = 8;
+/// How long a remote server may take to accept one of them.
+pub const POST_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a remote server may take to say whether it is of the modern era.
+pub const DISCOVER_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a server of the oldest transport may take to say where to post to.
+pub const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long the farewell to a remote server may take.
+pub const FAREWELL_MAX: Duration = Duration::from_millis(300);
+/// Attempts in a row, without any event between, to resume the answer to one call.
+pub const RESUMES_MAX: u32 = 5;
+/// First pause before a stream is opened again, unless the server says; doubled each time.
+pub const REOPEN_DELAY_MIN: Duration = Duration::from_secs(1);
+/// Longest pause before a stream is opened again or a server is tried again.
+pub const REOPEN_DELAY_MAX: Duration = Duration::from_secs(30);
+/// How long a stream of changes goes on beside the one that replaces it.
+pub const LISTEN_OVERLAP: Duration = Duration::from_secs(2);
+/// How long a call waits for a new session when its own was lost.
+pub const NEW_SESSION_MAX: Duration = Duration::from_secs(20);
+/// A list that may change without notice is read again after this, at the earliest.
+pub const LIST_AGE_MIN: Duration = Duration::from_secs(30);

@@ -2,25 +2,31 @@
 //!
 //! The handle is what the gateway holds; a task of its own does the rest and tells by events.
 
+mod life;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
-use mcp::items::Inventory;
+use mcp::headers;
+use mcp::items::{Definition, Inventory, Kind};
+use mcp::json;
 use mcp::names::UpstreamName;
 use mcp::rpc::{Outcome, Raw};
 use mcp::version::Era;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::{Call, Connection};
-pub use crate::conversation::Introduction;
-use crate::conversation::{introduce, read_lists};
+use crate::conversation::read_list;
+pub use crate::conversation::{EraChoice, Introduction};
 use crate::error::Error;
-use crate::launch::{Launch, Process, Spawner};
-use crate::limits::{CRASHES_MAX, DRAIN_MAX, HEALTHY_AFTER, RESTART_DELAY_MIN, STARTUP_LATE_MAX};
+use crate::hearing::Watched;
+use crate::launch::{Launch, Spawner};
+use crate::limits::{CRASHES_MAX, NEW_SESSION_MAX, REOPEN_DELAY_MAX, RESTART_DELAY_MIN};
+use crate::meeting::Manner;
 use crate::relay::Upcall;
 use crate::stderr::StderrTail;
 
@@ -29,6 +35,7 @@ use crate::stderr::StderrTail;
 pub struct Settings {
     pub name: UpstreamName,
     pub launch: Launch,
+    pub era: EraChoice,
     pub restart: Restart,
     /// After this an upstream that has not answered counts as late.
     pub startup_timeout: Duration,
@@ -78,7 +85,7 @@ pub enum Event {
     Changed,
     /// Something for a client while no call tells for which.
     Unsolicited(Upcall),
-    /// A resource that is watched is another; what the server said of it.
+    /// A resource is another; the parameters of `notifications/resources/updated`.
     Updated { upstream: UpstreamName, params: Raw },
 }
 
@@ -93,6 +100,9 @@ struct Shared {
     inventory: ArcSwap<Inventory>,
     status: watch::Sender<Status>,
     stderr: ArcSwap<StderrTail>,
+    /// How the server is spoken to, if it is remote and was met.
+    manner: ArcSwapOption<Manner>,
+    watched: watch::Sender<Watched>,
     events: mpsc::Sender<Event>,
     stop: CancellationToken,
     stopped: CancellationToken,
@@ -118,10 +128,18 @@ impl Upstream {
             inventory: ArcSwap::default(),
             status: watch::Sender::new(status),
             stderr: ArcSwap::default(),
+            manner: ArcSwapOption::empty(),
+            watched: watch::Sender::default(),
             events,
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),
         }));
+        if let Launch::Url(remote) = &upstream.settings().launch
+            && remote.url.is_exposed()
+        {
+            let upstream = upstream.name();
+            tracing::warn!(%upstream, "is reached by plain http; others may read and change it");
+        }
         tokio::spawn(upstream.clone().supervise());
         upstream
     }
@@ -147,12 +165,6 @@ impl Upstream {
         self.0.status.borrow().introduction.as_ref().is_some_and(is_so)
     }
 
-    /// The era that the server speaks; the older one while it is not there.
-    pub fn era(&self) -> Era {
-        let status = self.0.status.borrow();
-        status.introduction.as_ref().map_or(Era::Legacy, |known| known.revision.era())
-    }
-
     /// What is kept of the server's stderr.
     pub fn stderr(&self) -> String {
         self.0.stderr.load().text()
@@ -165,25 +177,91 @@ impl Upstream {
         _ = status.wait_for(is_settled).await;
     }
 
+    /// The era in which the server is spoken to; legacy while it is down.
+    pub fn era(&self) -> Era {
+        self.0.connection.load().as_ref().map_or(Era::Legacy, |connection| connection.era())
+    }
+
     /// Makes a request; see [`Connection::call`].
     pub async fn call(&self, call: Call<'_>) -> Result<Outcome, Error> {
-        let connection = self.0.connection.load_full();
-        match connection {
-            Some(connection) => connection.call(call).await,
-            None => Err(self.down()),
+        let Some(connection) = self.0.connection.load_full() else {
+            return Err(self.down());
+        };
+        match connection.call(&call).await {
+            // It was not processed, so it may be made again.
+            Err(Error::SessionLost { .. }) => {
+                let renewed = self.renewed(&connection).await?;
+                Box::pin(renewed.call(&call)).await
+            }
+            Ok(Outcome::Error(error)) if is_header_mismatch(&call, &error) => {
+                Ok(Box::pin(self.call_with_new_headers(&connection, &call, error)).await)
+            }
+            answer => answer,
         }
+    }
+
+    /// Waits for the conversation that follows one whose session was lost.
+    async fn renewed(&self, old: &Arc<Connection>) -> Result<Arc<Connection>, Error> {
+        let mut status = self.0.status.subscribe();
+        let renewing = async {
+            loop {
+                match self.0.connection.load_full() {
+                    Some(connection) if Arc::ptr_eq(&connection, old) => {}
+                    Some(connection) => return Ok(connection),
+                    None => return Err(self.down()),
+                }
+                if status.changed().await.is_err() {
+                    return Err(self.down());
+                }
+            }
+        };
+        let lost = || Error::SessionLost { upstream: self.name().clone() };
+        timeout(NEW_SESSION_MAX, renewing).await.unwrap_or_else(|_| Err(lost()))
+    }
+
+    /// Makes a call again whose header fields did not fit, as the tool's definition is now.
+    async fn call_with_new_headers(
+        &self,
+        connection: &Connection,
+        call: &Call<'_>,
+        error: Raw,
+    ) -> Outcome {
+        connection.note_change("tools");
+        let Ok(list) = read_list(connection, Kind::Tool).await else {
+            return Outcome::Error(error);
+        };
+        let mut tools =
+            list.items.into_iter().filter_map(|raw| Definition::parse(Kind::Tool, raw).ok());
+        let tool = tools.find(|tool| Some(tool.name()) == call.subject);
+        let params = (call.params)("0").unwrap_or_default();
+        let arguments = json::members(&params, ["arguments"]).ok().and_then(|[found]| found);
+        let Some((tool, arguments)) = tool.zip(arguments) else {
+            return Outcome::Error(error);
+        };
+        let mirrored = headers::mirror(tool.param_headers(), arguments);
+        if mirrored == call.mirrored {
+            return Outcome::Error(error);
+        }
+        let again = Call { mirrored: &mirrored, ..call.clone() };
+        connection.call(&again).await.unwrap_or(Outcome::Error(error))
     }
 
     /// Sends a notification, if there is somebody who reads; never waits.
     pub fn notify(&self, frame: Bytes) {
-        if let Some(connection) = self.0.connection.load_full() {
+        let connection = self.0.connection.load_full();
+        // Modern servers take requests only.
+        if let Some(connection) = connection.filter(|connection| connection.era() == Era::Legacy) {
             connection.try_notify(frame);
         }
     }
 
-    /// Sets the resources whose changes are to be told of.
-    pub fn watch(&self, uris: std::collections::BTreeSet<String>) {
-        drop(uris);
+    /// Says of which resources somebody wants to hear now; never waits.
+    pub fn watch(&self, uris: Watched) {
+        self.0.watched.send_if_modified(|watched| {
+            let is_new = *watched != uris;
+            *watched = uris;
+            is_new
+        });
     }
 
     /// Ends the server and this upstream.
@@ -204,7 +282,10 @@ impl Upstream {
         let _stopped = self.0.stopped.clone().drop_guard();
         let mut crashes = 0;
         loop {
-            let life = self.live_once().await;
+            let life = Box::pin(self.live_once()).await;
+            if life.is_renewed {
+                continue;
+            }
             let next = life.reason.as_ref().map(|reason| {
                 crashes = if life.was_of_use { 1 } else { crashes + 1 };
                 self.after_end(reason, crashes)
@@ -227,6 +308,13 @@ impl Upstream {
     /// again, if ever.
     fn after_end(&self, reason: &str, crashes: u32) -> (Phase, Option<Duration>) {
         let upstream = self.name();
+        let doubled = RESTART_DELAY_MIN.saturating_mul(1 << (crashes - 1).min(16));
+        if let Launch::Url(_) = self.0.settings.launch {
+            // Whoever runs it elsewhere will start it again.
+            let delay = doubled.min(REOPEN_DELAY_MAX);
+            tracing::warn!(%upstream, "trying again in {delay:?}; it {reason}");
+            return (Phase::Waiting { reason: reason.to_owned() }, Some(delay));
+        }
         let Restart::OnFailure { delay_max } = self.0.settings.restart else {
             tracing::error!(%upstream, "{reason}");
             return (Phase::Down { reason: reason.to_owned() }, None);
@@ -237,109 +325,9 @@ impl Upstream {
             tracing::error!(%upstream, "{reason}");
             return (Phase::Down { reason }, None);
         }
-        let delay = RESTART_DELAY_MIN.saturating_mul(1 << (crashes - 1)).min(delay_max);
+        let delay = doubled.min(delay_max);
         tracing::warn!(%upstream, "restarting in {delay:?}; it {reason}");
         (Phase::Waiting { reason: reason.to_owned() }, Some(delay))
-    }
-
-    /// From start to end. Afterwards nothing of it is offered any more.
-    async fn live_once(&self) -> Life {
-        let began = Instant::now();
-        let started = match self.0.spawner.start(&self.0.settings.launch) {
-            Ok(started) => started,
-            Err(error) => {
-                let reason = Some(format!("can't be started: {error}"));
-                return Life { reason, was_of_use: false, remains: None };
-            }
-        };
-        let tail = StderrTail::default();
-        self.0.stderr.store(Arc::new(tail.clone()));
-        let follow = |stderr| tokio::spawn(tail.clone().follow(self.name().clone(), stderr));
-        let stderr = started.stderr.map(follow);
-        let events = self.0.events.clone();
-        let unsolicited = move |upcall| _ = events.try_send(Event::Unsolicited(upcall));
-        let connection = Connection::open(
-            self.name().clone(),
-            started.reader,
-            started.writer,
-            Box::new(unsolicited),
-        );
-        let mut process = started.process;
-        let end = tokio::select! {
-            reason = ended(process.as_mut(), &connection) => Some(reason),
-            problem = self.converse(&connection, began) => Some(problem),
-            () = self.0.stop.cancelled() => None,
-        };
-        if end.is_some() {
-            _ = timeout(DRAIN_MAX, async {
-                connection.drained().await;
-                if let Some(stderr) = stderr {
-                    _ = stderr.await;
-                }
-            })
-            .await;
-        }
-        let reason = end.map(|end| with_last_words(&end, &tail));
-        let was_of_use = connection.answered() > 0
-            || began.elapsed() > HEALTHY_AFTER && self.0.connection.load().is_some();
-        self.0.connection.store(None);
-        self.0.inventory.store(Arc::default());
-        connection.close(reason.clone().unwrap_or_else(|| "is being stopped".into()));
-        Life { reason, was_of_use, remains: process }
-    }
-
-    /// Handshake, lists, and then the lists again whenever they change. Ends with a problem.
-    async fn converse(&self, connection: &Connection, began: Instant) -> String {
-        let late = sleep(self.0.settings.startup_timeout);
-        let acquaintance = self.get_acquainted(connection);
-        tokio::pin!(late, acquaintance);
-        let acquaintance = tokio::select! {
-            acquaintance = &mut acquaintance => acquaintance,
-            () = &mut late => {
-                self.set_phase(Phase::Late);
-                acquaintance.await
-            }
-        };
-        let Acquaintance { introduction, mut inventory, problems } = match acquaintance {
-            Ok(acquaintance) => acquaintance,
-            Err(problem) => return format!("can't be used: {problem}"),
-        };
-        self.0.connection.store(Some(Arc::new(connection.clone())));
-        self.0.inventory.store(Arc::new(inventory.clone()));
-        self.0.status.send_modify(|status| {
-            status.phase = Phase::Ready;
-            status.introduction = Some(introduction.clone());
-            status.startup = Some(began.elapsed());
-            status.problems = problems;
-        });
-        self.tell_changed();
-        loop {
-            for capability in connection.changed_lists().await {
-                let read = read_lists(connection, &introduction, capability, &mut inventory);
-                if let Err(problem) = read.await {
-                    tracing::warn!(upstream = %self.name(), "kept the old {capability}: {problem}");
-                }
-            }
-            if *self.0.inventory.load_full() != inventory {
-                self.0.inventory.store(Arc::new(inventory.clone()));
-                self.tell_changed();
-            }
-        }
-    }
-
-    /// The handshake and the first lists; what could not be read is told in words.
-    async fn get_acquainted(&self, connection: &Connection) -> Result<Acquaintance, String> {
-        let introduction = introduce(connection, STARTUP_LATE_MAX).await?;
-        let mut inventory = Inventory::default();
-        let mut problems = Vec::new();
-        for capability in ["tools", "resources", "prompts"] {
-            let read = read_lists(connection, &introduction, capability, &mut inventory);
-            if let Err(problem) = read.await {
-                tracing::warn!(upstream = %self.name(), "has no {capability}: {problem}");
-                problems.push(format!("its {capability} can't be read: {problem}"));
-            }
-        }
-        Ok(Acquaintance { introduction, inventory, problems })
     }
 
     fn set_phase(&self, phase: Phase) {
@@ -357,46 +345,7 @@ impl Upstream {
     }
 }
 
-/// What is known of a server after the first talk.
-struct Acquaintance {
-    introduction: Introduction,
-    inventory: Inventory,
-    problems: Vec<String>,
-}
-
-/// One life of a server, when it is over.
-struct Life {
-    /// Why it ended; `None` if it was told to.
-    reason: Option<String>,
-    was_of_use: bool,
-    /// What is still to be ended.
-    remains: Option<Process>,
-}
-
-/// Waits for the end of the server: of the process, or of a built-in one's output.
-async fn ended(process: Option<&mut Process>, connection: &Connection) -> String {
-    match process {
-        None => {
-            connection.drained().await;
-            "has ended".into()
-        }
-        Some(process) => {
-            let half = tokio::select! {
-                reason = process.ended() => return reason,
-                () = connection.drained() => "output",
-                () = connection.unwritable() => "input",
-            };
-            // A server that closed its end can't be talked to, whether or not it still runs; but
-            // as a rule it has ended, and its exit code says more.
-            let reason = timeout(DRAIN_MAX, process.ended()).await;
-            reason.unwrap_or_else(|_| format!("has closed its {half}"))
-        }
-    }
-}
-
-fn with_last_words(reason: &str, tail: &StderrTail) -> String {
-    match tail.last_words() {
-        words if words.is_empty() => reason.to_owned(),
-        words => format!("{reason}; its last words on stderr:\n{words}"),
-    }
+/// Whether a call was refused because its header fields did not fit its body.
+fn is_header_mismatch(call: &Call<'_>, error: &Raw) -> bool {
+    call.method == "tools/call" && matches!(error.members(["code"]), Ok([Some("-32020")]))
 }

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use mcp::names::{NameError, Namespace, UpstreamName};
 use mcp::text::shorten;
+use mcp::version::Era;
 use toml::de::DeValue;
 use upstream::launch::{Command, CommandLine, Launch};
 use upstream::limits::{CALL_TIMEOUT, RESTART_DELAY_MAX, STARTUP_TIMEOUT};
-use upstream::supervisor::{Restart, Settings};
+use upstream::supervisor::{EraChoice, Restart, Settings};
 
-use super::TOP_KEYS;
+use super::{TOP_KEYS, remote};
 use crate::duration::{self, DurationError};
 use crate::expand::expand;
 use crate::fault::Faults;
@@ -26,7 +27,8 @@ pub struct Draft {
     pub name: Option<(UpstreamName, usize)>,
     pub namespace: Namespace,
     /// `None` where it could not be read.
-    command: Option<Command>,
+    launch: Option<Launch>,
+    era: EraChoice,
     restart: Restart,
     startup_timeout: Duration,
     call_timeout: Duration,
@@ -38,7 +40,8 @@ impl Draft {
             namespace: self.namespace,
             settings: Settings {
                 name,
-                launch: Launch::Command(self.command?),
+                launch: self.launch?,
+                era: self.era,
                 restart: self.restart,
                 startup_timeout: self.startup_timeout,
                 call_timeout: self.call_timeout,
@@ -69,7 +72,8 @@ pub fn read(
         enabled,
         name: written,
         namespace: namespace.unwrap_or_default(),
-        command: command(value, &mut section, &surroundings, faults),
+        launch: launch(value, &mut section, &surroundings, faults),
+        era: era(&mut section, faults),
         restart: restart(&mut section, faults),
         startup_timeout: wait(&mut section, "startup_timeout", STARTUP_TIMEOUT, faults),
         call_timeout: wait(&mut section, "timeout", CALL_TIMEOUT, faults),
@@ -91,17 +95,43 @@ fn name<T: FromStr<Err = NameError>>(value: &Value<'_>, faults: &mut Faults<'_>)
     None
 }
 
-fn command(
+/// How the server is started or reached: by `command` or by `url`.
+fn launch(
     server: &Value<'_>,
     section: &mut Section<'_>,
     surroundings: &Surroundings<'_>,
     faults: &mut Faults<'_>,
-) -> Option<Command> {
+) -> Option<Launch> {
     let command = section.get("command");
-    let args = section.get("args");
-    let env = section.get("env");
-    let cwd = section.get("cwd");
+    let [args, env, cwd] = ["args", "env", "cwd"].map(|key| section.get(key));
+    let remote = remote::Keys::take(section);
+    match (command, &remote.url) {
+        (Some(_), Some(url)) => {
+            url.report("stands beside `command`; keep the one that is meant", faults);
+            None
+        }
+        (None, Some(url)) => {
+            for value in [&args, &env, &cwd].into_iter().flatten() {
+                value.report("is for servers with a `command`; remove it", faults);
+            }
+            remote.read(url, surroundings.environment, faults)
+        }
+        (command, None) => {
+            remote.refuse(faults);
+            let surroundings = (server, surroundings);
+            self::command(command, args, env, cwd, surroundings, faults).map(Launch::Command)
+        }
+    }
+}
 
+fn command(
+    command: Option<Value<'_>>,
+    args: Option<Value<'_>>,
+    env: Option<Value<'_>>,
+    cwd: Option<Value<'_>>,
+    (server, surroundings): (&Value<'_>, &Surroundings<'_>),
+    faults: &mut Faults<'_>,
+) -> Option<Command> {
     let environment = surroundings.environment;
     let args = args.map(|args| {
         let args = args.strings("argument", faults).into_iter();
@@ -113,7 +143,7 @@ fn command(
         expanded(&value, text, environment, faults)
     });
     let Some(command) = command else {
-        let problem = "has no `command`; add one, such as `command = \"uvx pjpd\"`";
+        let problem = "has no `command` and no `url`; add one, such as `command = \"uvx pjpd\"`";
         server.report(problem, faults);
         return None;
     };
@@ -153,7 +183,7 @@ fn without_nul(value: &Value<'_>, text: String, faults: &mut Faults<'_>) -> Opti
     Some(text)
 }
 
-fn expanded(
+pub fn expanded(
     value: &Value<'_>,
     text: &str,
     environment: Environment<'_>,
@@ -193,6 +223,15 @@ fn variables(
         variables.extend(text.map(|text| (name.to_owned(), text)));
     }
     variables
+}
+
+fn era(section: &mut Section<'_>, faults: &mut Faults<'_>) -> EraChoice {
+    let words = [
+        ("auto", EraChoice::Auto),
+        ("legacy", EraChoice::Only(Era::Legacy)),
+        ("modern", EraChoice::Only(Era::Modern)),
+    ];
+    section.get("era").and_then(|value| value.choice(&words, faults)).unwrap_or_default()
 }
 
 fn restart(section: &mut Section<'_>, faults: &mut Faults<'_>) -> Restart {

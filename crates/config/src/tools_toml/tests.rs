@@ -5,9 +5,10 @@ use std::path::Path;
 
 use catalog::surface::{Inactive, Surface};
 use mcp::names::UriStyle;
-use upstream::launch::{CommandLine, Launch};
+use upstream::launch::{Command, CommandLine, Launch};
 use upstream::limits::{CALL_TIMEOUT, STARTUP_TIMEOUT};
-use upstream::supervisor::Restart;
+use upstream::remote::Transport;
+use upstream::supervisor::{EraChoice, Restart};
 
 use crate::fault::Fault;
 use crate::{Config, Server, Surroundings};
@@ -25,19 +26,21 @@ fn parse(text: &str) -> Result<Config, Vec<Fault>> {
 fn render(server: &Server) -> String {
     let settings = &server.settings;
     let mut line = format!("{} [{}]", settings.name, server.namespace.as_str());
-    let Launch::Command(command) = &settings.launch else {
-        panic!("a file starts commands only");
-    };
-    match &command.line {
-        CommandLine::Shell(text) => write!(line, " sh {text:?}"),
-        CommandLine::Direct { program, args } => write!(line, " {program:?} {args:?}"),
+    match &settings.launch {
+        Launch::Command(command) => render_command(command, &mut line),
+        Launch::Url(remote) => {
+            write!(line, " {}", remote.url.uri()).unwrap();
+            if remote.transport != Transport::Auto {
+                write!(line, " {:?}", remote.transport).unwrap();
+            }
+            for name in remote.headers.names() {
+                write!(line, " {name}: …").unwrap();
+            }
+        }
+        Launch::BuiltIn(_) => panic!("no file has built-in servers"),
     }
-    .unwrap();
-    if command.cwd.as_deref() != Some(Path::new("/project")) {
-        write!(line, " in {:?}", command.cwd).unwrap();
-    }
-    for (name, value) in &command.env {
-        write!(line, " {name}={value:?}").unwrap();
+    if let EraChoice::Only(era) = settings.era {
+        write!(line, " {era:?}").unwrap();
     }
     if let Restart::OnFailure { delay_max } = settings.restart {
         write!(line, " restart {delay_max:?}").unwrap();
@@ -49,6 +52,20 @@ fn render(server: &Server) -> String {
         write!(line, " timeout {:?}", settings.call_timeout).unwrap();
     }
     line
+}
+
+fn render_command(command: &Command, line: &mut String) {
+    match &command.line {
+        CommandLine::Shell(text) => write!(line, " sh {text:?}"),
+        CommandLine::Direct { program, args } => write!(line, " {program:?} {args:?}"),
+    }
+    .unwrap();
+    if command.cwd.as_deref() != Some(Path::new("/project")) {
+        write!(line, " in {:?}", command.cwd).unwrap();
+    }
+    for (name, value) in &command.env {
+        write!(line, " {name}={value:?}").unwrap();
+    }
 }
 
 /// Checks the servers that a text gives, or its faults without the name of the file.
@@ -98,6 +115,19 @@ mod meaning {
         check(
             "[[servers]]\ncommand = '''FOO=\"a b\" run \"$HOME\" ${X:-y} $${z | tee'''",
             r#"server-1 [] sh "FOO=\"a b\" run \"$HOME\" ${X:-y} $${z | tee""#,
+        );
+    }
+
+    #[test]
+    fn url_is_a_server_that_runs_already() {
+        check(
+            "[[servers]]\nurl = 'https://${USER}.example.com/mcp?k=v'\nera = 'modern'\n\
+             headers = { Authorization = 'Bearer ${USER}', X-Key = 'k' }\n\
+             [[servers]]\nurl = 'http://localhost:1/sse'\ntransport = 'sse'\nera = 'legacy'\n\
+             [[servers]]\nurl = 'http://localhost:1/'\ntransport = 'http'\nera = 'auto'",
+            "server-1 [] https://ada.example.com/mcp?k=v authorization: … x-key: … Modern\n\
+             server-2 [] http://localhost:1/sse Sse Legacy\n\
+             server-3 [] http://localhost:1/ StreamableHttp",
         );
     }
 
@@ -240,7 +270,7 @@ mod faults {
             "1:13: `uri_style` is an integer; it must be a string\n\
              2:1: unknown key `toolsets` at the top; known are `active_toolsets`, `inactive`, \
              `servers`, `surface`, `uri_style`\n\
-             3:1: server 1 of `servers` has no `command`; add one, such as \
+             3:1: server 1 of `servers` has no `command` and no `url`; add one, such as \
              `command = \"uvx pjpd\"`\n\
              4:13: `namespace` is `a/b`: `/` is not allowed; use letters, digits, `_` and `-`\n\
              6:11: `command` is blank; write the command that starts the server\n\
@@ -260,10 +290,10 @@ mod faults {
             "3:1: unknown key `Name-Space` in `[[servers]]`; did you mean `namespace`?",
         );
         check_server(
-            "url = 'http://localhost'",
-            "3:1: unknown key `url` in `[[servers]]`; known are `args`, `command`, `cwd`, \
-             `enabled`, `env`, `name`, `namespace`, `restart`, `restart_delay_max`, \
-             `startup_timeout`, `timeout`",
+            "python = 'tools'",
+            "3:1: unknown key `python` in `[[servers]]`; known are `args`, `command`, `cwd`, \
+             `enabled`, `env`, `era`, `headers`, `name`, `namespace`, `restart`, \
+             `restart_delay_max`, `startup_timeout`, `timeout`, `transport`, `url`",
         );
     }
 
@@ -442,6 +472,74 @@ mod faults {
         check("[[servers]]\ncommand = \"a\\u0000\"", &format!("2:11: `command` {fault}"));
         let fault = "is no name of a variable; use letters, digits and `_`";
         check_server("env = { 'A=B' = 'c' }", &format!("3:17: `A=B` in `env` {fault}"));
+    }
+
+    #[test]
+    fn server_is_started_or_reached_but_not_both() {
+        check_server(
+            "url = 'http://localhost/'",
+            "3:7: `url` stands beside `command`; keep the one that is meant",
+        );
+        check(
+            "[[servers]]\nurl = 'http://localhost/'\nargs = []\nenv = {}\ncwd = '/'",
+            "3:8: `args` is for servers with a `command`; remove it\n\
+             4:7: `env` is for servers with a `command`; remove it\n\
+             5:7: `cwd` is for servers with a `command`; remove it",
+        );
+        check_server(
+            "transport = 'sse'\nheaders = {}",
+            "3:13: `transport` is for servers with a `url`; remove it\n\
+             4:11: `headers` is for servers with a `url`; remove it",
+        );
+    }
+
+    #[test]
+    fn address_and_headers_are_checked_and_never_shown() {
+        let check_url = |url: &str, fault: &str| {
+            check(&format!("[[servers]]\nurl = '{url}'"), &format!("2:7: `url` {fault}"));
+        };
+        let malformed = "is no URL; write one such as `https://example.com/mcp`";
+        check_url("hush", malformed);
+        check_url("", malformed);
+        check_url("ftp://hush/", "must begin with `http://` or `https://`");
+        check_url(
+            "https://hush@example.com/",
+            "holds a user or password; put credentials into `headers`",
+        );
+        check_url("${A}", "uses `${A}`, which is not set; set it, or write `${A:-default}`");
+        let check_header = |header: &str, fault: &str| {
+            check(
+                &format!("[[servers]]\nurl = 'http://localhost/'\nheaders = {{ {header} }}"),
+                fault,
+            );
+        };
+        check_header(
+            "'A B' = 'hush'",
+            "3:21: `A B` in `headers` is no name of a header; use letters, digits and `-`",
+        );
+        check_header(
+            "Mcp-Session-Id = 'hush'",
+            "3:30: `Mcp-Session-Id` in `headers` is a header that the protocol itself sets; \
+             remove it",
+        );
+        check_header(
+            "A = \"hu\\nsh\"",
+            "3:17: `A` in `headers` holds what no header can; use printable characters only",
+        );
+        check_header("A = 1", "3:17: `A` in `headers` is an integer; it must be a string");
+    }
+
+    #[test]
+    fn unknown_era_and_transport_are_answered_with_the_known_ones() {
+        check_server(
+            "era = 'new'",
+            "3:7: `era` is `new`; it must be `auto` or `legacy` or `modern`",
+        );
+        check(
+            "[[servers]]\nurl = 'http://localhost/'\ntransport = 'carrier pigeon'",
+            "3:13: `transport` is `carrier pigeon`; it must be `auto` or `streamable-http` or \
+             `sse` or `http` or `streamable_http`",
+        );
     }
 
     #[test]

@@ -63,9 +63,13 @@ impl Server {
                 self.send(rpc::notification("notifications/tools/list_changed", None));
                 self.echo(&id, &arguments, &meta);
             }
+            "touch" => {
+                self.touch(&arguments);
+                self.echo(&id, &arguments, &meta);
+            }
             "grow" => {
                 self.script.lock().unwrap().tools.push(tool("extra"));
-                self.send(rpc::notification("notifications/tools/list_changed", None));
+                self.tell("notifications/tools/list_changed", "");
                 self.echo(&id, &arguments, &meta);
             }
             "seen" => {

@@ -9,6 +9,7 @@ mod conformance;
 mod faults;
 mod http_rules;
 mod http_table;
+mod http_upstreams;
 mod lifecycle;
 mod many_upstreams;
 mod modern;

@@ -1,16 +1,18 @@
 //! The reading half of a conversation: answers, and what the server says by itself.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
 use mcp::json;
 use mcp::lines::{Direction, Line, Lines, guess_id};
 use mcp::rpc::{self, Code, Message, Outcome, Raw};
+use mcp::version::Era;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
-use super::{Connection, Waiting};
+use super::{Connection, Heard, Waiting};
 use crate::error::Error;
 use crate::limits::{ASK_TIMEOUT, ASKS_MAX, LINE_BYTES_MAX};
 use crate::relay::{Ask, Relay, Upcall};
@@ -18,51 +20,33 @@ use crate::relay::{Ask, Relay, Upcall};
 /// Reads until the server closes its end.
 pub(super) async fn read_all(connection: Connection, mut reader: impl AsyncRead + Unpin) {
     let mut lines = Lines::new(LINE_BYTES_MAX);
-    let mut complaints = Complaints::default();
     while let Ok(1..) = reader.read_buf(lines.buffer()).await {
         while let Some(line) = lines.next_line() {
             match line {
-                Line::Frame(frame) => connection.receive(&frame, &mut complaints),
+                Line::Frame(frame) => connection.receive(&frame),
                 Line::TooLong { head, tail } => connection.receive_oversized(&head, &tail),
             }
         }
     }
 }
 
-/// Warnings about what a server should not send, of which there may be a great many.
-#[derive(Default)]
-struct Complaints {
-    count: u64,
-}
-
-impl Complaints {
-    /// Warns of the first few, then at 8, 16, 32, … of them.
-    fn add(&mut self, connection: &Connection, problem: &str, frame: &[u8]) {
-        self.count += 1;
-        if self.count <= 5 || self.count.is_power_of_two() {
-            let start = String::from_utf8_lossy(&frame[..frame.len().min(80)]).into_owned();
-            tracing::warn!(upstream = %connection.0.upstream, line = %start.escape_debug(),
-                so_far = self.count, "dropped a line: {problem}");
-        }
-    }
+/// Where a message came from, which may tell for whom it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Source {
+    /// On the way that all messages share.
+    Shared,
+    /// On the answer to this call.
+    Answer(u64),
 }
 
 impl Connection {
-    fn receive(&self, frame: &Bytes, complaints: &mut Complaints) {
+    pub(super) fn receive(&self, frame: &Bytes) {
         // Some runtimes begin their output with a byte order mark.
         let frame = &frame.slice(if frame.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 }..);
         match rpc::parse(frame) {
-            Ok(Message::Response { id, outcome }) => {
-                if !self.settle(&id, Ok(outcome)) {
-                    complaints.add(self, "it answers nothing that was asked", frame);
-                }
-            }
-            Ok(Message::Request { id, method, params }) => self.receive_ask(id, method, params),
-            Ok(Message::Notification { method, params }) => {
-                self.receive_notice(&method, params.as_ref(), frame);
-            }
+            Ok(message) => self.take(message, frame, Source::Shared),
             Err(rejection) => {
-                complaints.add(self, &rejection.reason, frame);
+                self.complain(&rejection.reason, frame);
                 let guess = || guess_id(frame, frame, Direction::Answer);
                 if let Some(id) = rejection.id.or_else(guess) {
                     let upstream = self.0.upstream.clone();
@@ -72,20 +56,46 @@ impl Connection {
         }
     }
 
+    pub(super) fn take(&self, message: Message, frame: &Bytes, source: Source) {
+        match message {
+            Message::Response { id, outcome } => {
+                if !self.settle(&id, Ok(outcome)) {
+                    self.complain("it answers nothing that was asked", frame);
+                }
+            }
+            Message::Request { .. } if self.era() == Era::Modern => {
+                self.complain("a server of the modern era must not ask", frame);
+            }
+            Message::Request { id, method, params } => {
+                self.receive_ask(id, method, params, source);
+            }
+            Message::Notification { method, params } => {
+                self.receive_notice(&method, params, frame, source);
+            }
+        }
+    }
+
+    /// Warns of what a server should not send: of the first few, then at 8, 16, 32, … of them.
+    pub(super) fn complain(&self, problem: &str, frame: &[u8]) {
+        let so_far = self.0.complaints.fetch_add(1, Ordering::Relaxed) + 1;
+        if so_far <= 5 || so_far.is_power_of_two() {
+            let start = String::from_utf8_lossy(&frame[..frame.len().min(80)]).into_owned();
+            tracing::warn!(upstream = %self.0.upstream, line = %start.escape_debug(),
+                so_far, "dropped a line: {problem}");
+        }
+    }
+
     /// Hands an answer to the call that waits for it; whether it was asked for.
     fn settle(&self, id: &Raw, answer: Result<Outcome, Error>) -> bool {
         let Some(id) = number(id) else { return false };
-        let mut state = self.state();
-        let Some(waiting) = state.calls.remove(&id) else {
-            return false;
-        };
-        // Our own questions do not count: they show only that it can be started.
-        state.answered += u64::from(waiting.relay.is_some());
-        _ = waiting.reply.send(answer);
+        match self.finish(id) {
+            Some(waiting) => waiting.settle(answer),
+            None => return self.state().abandoned.remove(&id),
+        }
         true
     }
 
-    fn receive_oversized(&self, head: &[u8], tail: &[u8]) {
+    pub(super) fn receive_oversized(&self, head: &[u8], tail: &[u8]) {
         let upstream = self.0.upstream.clone();
         tracing::warn!(%upstream, "dropped a line of over {LINE_BYTES_MAX} bytes");
         if let Some(id) = guess_id(head, tail, Direction::Answer) {
@@ -93,20 +103,24 @@ impl Connection {
         }
     }
 
-    fn receive_notice(&self, method: &str, params: Option<&Raw>, frame: &Bytes) {
+    fn receive_notice(&self, method: &str, params: Option<Raw>, frame: &Bytes, source: Source) {
         match method {
-            "notifications/progress" => self.relay_progress(params),
-            "notifications/cancelled" => self.cancel_ask(params),
+            "notifications/progress" => self.relay_progress(params.as_ref()),
+            "notifications/cancelled" => self.cancel_ask(params.as_ref()),
             "notifications/tools/list_changed" => self.note_change("tools"),
             "notifications/resources/list_changed" => self.note_change("resources"),
             "notifications/prompts/list_changed" => self.note_change("prompts"),
-            // Subscriptions are not offered, so nobody asked for it.
-            "notifications/resources/updated" => {}
+            "notifications/resources/updated" => {
+                if let Some(params) = params {
+                    (self.0.listener)(Heard::Updated(params));
+                }
+            }
+            "notifications/subscriptions/acknowledged" => {}
             _ => {
                 let notice = Upcall::Notice(frame.clone());
-                match self.audience() {
+                match self.audience(source) {
                     Audience::One(relay) => _ = (relay.deliver)(notice),
-                    Audience::Nobody => (self.0.unsolicited)(notice),
+                    Audience::Nobody => (self.0.listener)(Heard::Upcall(notice)),
                     Audience::Several => {}
                 }
             }
@@ -132,7 +146,7 @@ impl Connection {
         }
     }
 
-    fn receive_ask(&self, id: Raw, method: String, params: Option<Raw>) {
+    fn receive_ask(&self, id: Raw, method: String, params: Option<Raw>, source: Source) {
         if method == "ping" {
             return self.respond(&id, &Outcome::Result(Raw::trusted("{}")));
         }
@@ -143,14 +157,14 @@ impl Connection {
         let mut asked = None;
         let notices = self.0.outgoing.clone();
         let ask = Upcall::Ask(Ask { method: method.clone(), params, answer, notices });
-        match self.audience() {
+        match self.audience(source) {
             Audience::One(relay) => {
                 if (relay.deliver)(ask) {
                     self.set_deadlines_of(relay.client, Some(ASK_TIMEOUT));
                     asked = Some(relay.client);
                 }
             }
-            Audience::Nobody => (self.0.unsolicited)(ask),
+            Audience::Nobody => (self.0.listener)(Heard::Upcall(ask)),
             Audience::Several => drop(ask),
         }
         let connection = self.clone();
@@ -200,14 +214,19 @@ impl Connection {
         _ = self.0.outgoing.try_send(frame);
     }
 
-    fn note_change(&self, capability: &'static str) {
+    pub(crate) fn note_change(&self, capability: &'static str) {
         self.state().changed.insert(capability);
         self.0.changed.notify_one();
     }
 
-    /// Whom a message that names no call is for: the one client that has calls under way.
-    fn audience(&self) -> Audience {
+    /// Whom a message that names no call is for: the client of the call that it came with, or the
+    /// one client that has calls under way.
+    fn audience(&self, source: Source) -> Audience {
         let state = self.state();
+        if let Source::Answer(id) = source {
+            let relay = state.calls.get(&id).and_then(|call| call.relay.clone());
+            return relay.map_or(Audience::Nobody, Audience::One);
+        }
         let mut newest: Option<(&u64, &Relay)> = None;
         for (id, call) in &state.calls {
             let Some(relay) = &call.relay else { continue };
@@ -233,6 +252,6 @@ fn refusal(reason: &str) -> Outcome {
 }
 
 /// Our id; some servers give it back as text.
-fn number(id: &Raw) -> Option<u64> {
+pub(super) fn number(id: &Raw) -> Option<u64> {
     std::str::from_utf8(id.as_bytes()).ok()?.trim_matches('"').parse().ok()
 }

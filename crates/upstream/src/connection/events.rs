@@ -1,0 +1,130 @@
+//! The transport of 2024-11-05: a stream of events in, POSTs out.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::body::Incoming;
+use mcp::names::UpstreamName;
+use mcp::text::shorten;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::{Connection, Listener, Loss, Wire};
+use crate::conversation::Problem;
+use crate::limits::{ENDPOINT_TIMEOUT, LINE_BYTES_MAX, POST_TIMEOUT, POSTS_MAX};
+use crate::remote::Url;
+use crate::sse::{Decoder, Event};
+use crate::streamable::Streamable;
+use crate::web::{self, Failure};
+
+impl Connection {
+    /// Opens the stream and waits until the server has said where to post to.
+    pub async fn open_events(
+        upstream: UpstreamName,
+        http: Arc<Streamable>,
+        listener: Listener,
+    ) -> Result<Connection, Problem> {
+        let opening = async {
+            let response = http.get(None).await.map_err(problem)?;
+            if response.status() != StatusCode::OK || !web::is_event_stream(&response) {
+                let status = response.status().as_u16();
+                return Err(Problem::Status { method: "GET".into(), status, said: String::new() });
+            }
+            let mut body = response.into_body();
+            let mut decoder = Decoder::new(LINE_BYTES_MAX);
+            let endpoint = find_endpoint(&mut body, &mut decoder).await?;
+            let endpoint = http.web().url().join(&endpoint).ok_or_else(|| {
+                Problem::Unusable(format!(
+                    "it sends us to another origin, `{}`",
+                    shorten(&endpoint)
+                ))
+            })?;
+            Ok((body, decoder, endpoint))
+        };
+        let silent = |_| Problem::Silent { method: "GET".into(), waited: ENDPOINT_TIMEOUT };
+        let (body, decoder, endpoint) =
+            timeout(ENDPOINT_TIMEOUT, opening).await.map_err(silent)??;
+        let (connection, queue) = Connection::new(upstream, Wire::Queue, listener);
+        tokio::spawn(post_all(http, endpoint, queue, connection.0.closed.clone()));
+        connection.0.reading.spawn(read_events(connection.clone(), body, decoder));
+        connection.0.reading.close();
+        Ok(connection)
+    }
+}
+
+async fn find_endpoint(body: &mut Incoming, decoder: &mut Decoder) -> Result<String, Problem> {
+    loop {
+        while let Some(event) = decoder.next_event() {
+            match event {
+                Event::Message { name, data } if name == "endpoint" => {
+                    return Ok(String::from_utf8_lossy(&data).into_owned());
+                }
+                _ => {}
+            }
+        }
+        match web::next_chunk(body).await.map_err(problem)? {
+            Some(chunk) => decoder.push(&chunk),
+            None => return Err(Problem::Unusable("it does not say where to post to".into())),
+        }
+    }
+}
+
+fn problem(failure: Failure) -> Problem {
+    match failure {
+        Failure::Unreachable(reason) => Problem::Gone(format!("can't be reached: {reason}")),
+        Failure::Broken(reason) => Problem::Lost(reason),
+        Failure::TooLarge => Problem::Unusable("its stream is over the bound".into()),
+    }
+}
+
+/// Reads until the stream ends, which is the end of the conversation, or until it is closed.
+async fn read_events(connection: Connection, mut body: Incoming, mut decoder: Decoder) {
+    let closed = connection.0.closed.clone();
+    let reading = async {
+        loop {
+            while let Some(event) = decoder.next_event() {
+                match event {
+                    Event::Message { data, .. } => connection.receive(&data),
+                    Event::TooLarge { head } => connection.receive_oversized(&head, b""),
+                }
+            }
+            match web::next_chunk(&mut body).await {
+                Ok(Some(chunk)) => decoder.push(&chunk),
+                Ok(None) => return "has ended its stream".to_owned(),
+                Err(failure) => return connection.failed(failure).to_string(),
+            }
+        }
+    };
+    tokio::select! {
+        reason = reading => connection.lose(Loss::Gone(reason)),
+        () = closed.cancelled() => {}
+    }
+}
+
+/// Posts what is queued, several at a time, until the conversation is over.
+async fn post_all(
+    http: Arc<Streamable>,
+    endpoint: Url,
+    mut queue: mpsc::Receiver<Bytes>,
+    closed: tokio_util::sync::CancellationToken,
+) {
+    let mut posts = JoinSet::new();
+    let posting = async {
+        while let Some(frame) = queue.recv().await {
+            if posts.len() >= POSTS_MAX {
+                posts.join_next().await;
+            }
+            let (http, endpoint) = (Arc::clone(&http), endpoint.clone());
+            posts.spawn(
+                async move { _ = timeout(POST_TIMEOUT, http.post_to(&endpoint, &frame)).await },
+            );
+            while posts.try_join_next().is_some() {}
+        }
+    };
+    tokio::select! {
+        () = posting => {}
+        () = closed.cancelled() => {}
+    }
+}

@@ -1,0 +1,75 @@
+//! The stream on which a legacy server speaks by itself, beside the answers to calls.
+
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::time::Duration;
+
+use hyper::StatusCode;
+use hyper::body::Incoming;
+use tokio::time::sleep;
+
+use super::{Connection, Loss, Wire};
+use crate::limits::{LINE_BYTES_MAX, REOPEN_DELAY_MAX, REOPEN_DELAY_MIN};
+use crate::sse::{Decoder, Event};
+use crate::web;
+
+impl Connection {
+    /// Follows the stream for as long as the server offers one, opening it again where it ends.
+    pub async fn follow_feed(&self) {
+        let Wire::Posts(http) = &self.0.wire else { return };
+        let mut decoder = Decoder::new(LINE_BYTES_MAX);
+        let mut attempts = 0;
+        loop {
+            match http.get(decoder.last_id()).await {
+                Err(failure) => _ = self.failed(failure),
+                Ok(response) if response.status() == StatusCode::OK => {
+                    if !web::is_event_stream(&response) {
+                        return;
+                    }
+                    decoder.resume();
+                    if self.hear_out(response.into_body(), &mut decoder).await {
+                        attempts = 0;
+                    }
+                }
+                Ok(response) => match response.status() {
+                    StatusCode::NOT_FOUND if http.terms().has_session => {
+                        return self.lose(Loss::Session);
+                    }
+                    status if status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED => {
+                    }
+                    // It offers none.
+                    _ => return,
+                },
+            }
+            sleep(pause(decoder.retry(), attempts)).await;
+            attempts += 1;
+        }
+    }
+
+    /// Takes what comes until the stream ends; whether anything came.
+    async fn hear_out(&self, mut body: Incoming, decoder: &mut Decoder) -> bool {
+        let mut has_come = false;
+        while let Ok(Some(chunk)) = web::next_chunk(&mut body).await {
+            has_come = true;
+            decoder.push(&chunk);
+            while let Some(event) = decoder.next_event() {
+                match event {
+                    Event::Message { data, .. } => self.receive(&data),
+                    Event::TooLarge { head } => self.receive_oversized(&head, b""),
+                }
+            }
+        }
+        has_come
+    }
+}
+
+/// How long to wait before a stream is opened again: as the server says, or longer each time.
+pub(crate) fn pause(asked: Option<Duration>, attempts: u32) -> Duration {
+    let doubled = REOPEN_DELAY_MIN.saturating_mul(1 << attempts.min(5));
+    jittered(asked.unwrap_or(doubled).min(REOPEN_DELAY_MAX))
+}
+
+/// Up to a quarter more, by chance, so that many do not come back at the same moment.
+pub(crate) fn jittered(pause: Duration) -> Duration {
+    let chance = RandomState::new().build_hasher().finish().to_le_bytes()[0];
+    pause + pause.mul_f64(f64::from(chance) / 1024.0)
+}

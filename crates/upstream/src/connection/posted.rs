@@ -1,0 +1,262 @@
+//! Requests that are posted: answered in the task that makes them, as JSON or as a stream.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::{Response, StatusCode};
+use mcp::lines::{Direction, guess_id};
+use mcp::names::UpstreamName;
+use mcp::rpc::{self, Message, Outcome};
+use mcp::text::shorten;
+use mcp::version::Era;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::incoming::{Source, number};
+use super::{Call, Connection, Listener, Loss, Wire};
+use crate::error::Error;
+use crate::limits::{
+    FAREWELL_MAX, LINE_BYTES_MAX, POST_TIMEOUT, POSTS_MAX, REOPEN_DELAY_MAX, REOPEN_DELAY_MIN,
+    RESUMES_MAX,
+};
+use crate::sse::{Decoder, Event};
+use crate::streamable::{Streamable, Terms};
+use crate::web::{self, Failure};
+
+impl Connection {
+    /// Starts a conversation over Streamable HTTP. Nothing is sent yet.
+    pub fn open_posts(
+        upstream: UpstreamName,
+        http: Arc<Streamable>,
+        listener: Listener,
+    ) -> Connection {
+        let wire = Wire::Posts(Arc::clone(&http));
+        let (connection, queue) = Connection::new(upstream, wire, listener);
+        tokio::spawn(post_all(http, queue));
+        connection
+    }
+
+    /// Ends the session, if there is one.
+    pub async fn say_farewell(&self) {
+        if let Wire::Posts(http) = &self.0.wire
+            && http.terms().has_session
+        {
+            _ = timeout(FAREWELL_MAX, http.delete()).await;
+        }
+    }
+
+    pub(super) async fn call_posted(
+        &self,
+        http: &Streamable,
+        call: &Call<'_>,
+    ) -> Result<Outcome, Error> {
+        let started = Instant::now();
+        let ticket = self.admit(call, None)?;
+        let id = ticket.id.to_string();
+        let frame = rpc::request(&id, call.method, (call.params)(&id).as_deref());
+        let answered = async {
+            tokio::select! {
+                answer = self.exchange(http, ticket.id, call, &frame) => answer,
+                () = self.0.closed.cancelled() => Err(self.end()),
+            }
+        };
+        let answer = self.patiently(ticket.id, started, call.timeout, answered).await;
+        if !matches!(answer, Err(Error::Timeout { .. } | Error::Unfinished { .. })) {
+            self.finish(ticket.id);
+        }
+        answer
+    }
+
+    async fn exchange(
+        &self,
+        http: &Streamable,
+        id: u64,
+        call: &Call<'_>,
+        frame: &Bytes,
+    ) -> Result<Outcome, Error> {
+        let terms = http.terms();
+        let response = http.post_call(&terms, call, frame).await;
+        let mut response = response.map_err(|failure| self.failed(failure))?;
+        if response.status() != StatusCode::OK {
+            return self.refused(&terms, http, Some(id), response).await;
+        }
+        if call.method == "initialize" {
+            http.keep_session(&response);
+        }
+        if web::is_event_stream(&response) {
+            return self.follow(http, &terms, id, response.into_body()).await;
+        }
+        let body = web::read_all(response.body_mut(), LINE_BYTES_MAX).await;
+        let body = body.map_err(|failure| self.failed(failure))?;
+        match rpc::parse(&body) {
+            Ok(Message::Response { id: theirs, outcome }) if number(&theirs) == Some(id) => {
+                Ok(outcome)
+            }
+            Ok(_) => Err(self.garbled("it is a message that answers something else")),
+            Err(rejection) => {
+                let start = shorten(&String::from_utf8_lossy(&body[..body.len().min(400)]));
+                Err(self.garbled(&format!("{} in `{start}`", rejection.reason)))
+            }
+        }
+    }
+
+    /// Reads the stream that answers a call, also where it goes on after a break.
+    async fn follow(
+        &self,
+        http: &Streamable,
+        terms: &Terms,
+        id: u64,
+        mut body: Incoming,
+    ) -> Result<Outcome, Error> {
+        let mut decoder = Decoder::new(LINE_BYTES_MAX);
+        let mut resumes = 0;
+        loop {
+            let reason = loop {
+                match web::next_chunk(&mut body).await {
+                    Ok(Some(chunk)) => decoder.push(&chunk),
+                    Ok(None) => break "it ended the stream".to_owned(),
+                    Err(failure) => break self.failed(failure).to_string(),
+                }
+                while let Some(event) = decoder.next_event() {
+                    resumes = 0;
+                    if let Some(outcome) = self.take_event(id, event)? {
+                        return Ok(outcome);
+                    }
+                }
+            };
+            let is_resumable = terms.era == Era::Legacy && decoder.last_id().is_some();
+            if !is_resumable || resumes >= RESUMES_MAX {
+                let reason = format!("did not answer: {reason} too early");
+                return Err(Error::Down { upstream: self.0.upstream.clone(), reason });
+            }
+            resumes += 1;
+            sleep(decoder.retry().unwrap_or(REOPEN_DELAY_MIN).min(REOPEN_DELAY_MAX)).await;
+            let response = http.get(decoder.last_id()).await;
+            let response = response.map_err(|failure| self.failed(failure))?;
+            if response.status() != StatusCode::OK || !web::is_event_stream(&response) {
+                return self.refused(terms, http, None, response).await;
+            }
+            body = response.into_body();
+            decoder.resume();
+        }
+    }
+
+    fn take_event(&self, id: u64, event: Event) -> Result<Option<Outcome>, Error> {
+        let data = match event {
+            Event::Message { data, .. } => data,
+            Event::TooLarge { .. } => return Err(self.failed(Failure::TooLarge)),
+        };
+        match rpc::parse(&data) {
+            Ok(Message::Response { id: theirs, outcome }) if number(&theirs) == Some(id) => {
+                return Ok(Some(outcome));
+            }
+            Ok(message) => self.take(message, &data, Source::Answer(id)),
+            Err(rejection) => {
+                let guess = || guess_id(&data, &data, Direction::Answer);
+                let about = rejection.id.or_else(guess).and_then(|id| number(&id));
+                if about == Some(id) {
+                    return Err(self.garbled(&rejection.reason));
+                }
+                self.complain(&rejection.reason, &data);
+            }
+        }
+        Ok(None)
+    }
+
+    /// What a status other than 200 means.
+    async fn refused(
+        &self,
+        terms: &Terms,
+        http: &Streamable,
+        id: Option<u64>,
+        mut response: Response<Incoming>,
+    ) -> Result<Outcome, Error> {
+        let upstream = self.0.upstream.clone();
+        let status = response.status();
+        if let Some(destination) = web::redirect(http.web().url(), &response) {
+            return Err(Error::Redirect { upstream, destination });
+        }
+        let body = web::read_refusal(response.body_mut()).await;
+        if terms.has_session && is_about_the_session(status, &body) {
+            self.lose(Loss::Session);
+            return Err(Error::SessionLost { upstream });
+        }
+        if let Ok(Message::Response { id: theirs, outcome: outcome @ Outcome::Error(_) }) =
+            rpc::parse(&body)
+            && id.is_some()
+            && number(&theirs) == id
+        {
+            return Ok(outcome);
+        }
+        if status.is_success() {
+            return Err(self.garbled(&format!("HTTP status {} without one", status.as_u16())));
+        }
+        Err(Error::Status { upstream, status: status.as_u16(), said: web::shown(&body) })
+    }
+
+    /// Posts what is no request and waits until it is accepted.
+    pub(super) async fn post(&self, http: &Streamable, frame: Bytes) -> Result<(), Error> {
+        let response = timeout(POST_TIMEOUT, http.post(&frame)).await;
+        let Ok(response) = response else {
+            let upstream = self.0.upstream.clone();
+            return Err(Error::Timeout { upstream, waited: POST_TIMEOUT });
+        };
+        let response = response.map_err(|failure| self.failed(failure))?;
+        // Some say 200 or 204 where 202 is meant.
+        if response.status().is_success() {
+            return Ok(());
+        }
+        self.refused(&http.terms(), http, None, response).await.map(|_| ())
+    }
+
+    pub(super) fn failed(&self, failure: Failure) -> Error {
+        let upstream = self.0.upstream.clone();
+        match failure {
+            Failure::Unreachable(reason) => {
+                let reason = format!("can't be reached: {reason}");
+                self.lose(Loss::Gone(reason.clone()));
+                Error::Down { upstream, reason }
+            }
+            Failure::Broken(reason) => {
+                Error::Down { upstream, reason: format!("broke the connection: {reason}") }
+            }
+            Failure::TooLarge => Error::TooLarge { upstream, limit: LINE_BYTES_MAX },
+        }
+    }
+
+    fn garbled(&self, reason: &str) -> Error {
+        Error::Garbled { upstream: self.0.upstream.clone(), reason: reason.to_owned() }
+    }
+}
+
+/// Whether a refusal says that the session is unknown: by the status that is prescribed, or in
+/// the words of a widespread library that uses another.
+fn is_about_the_session(status: StatusCode, body: &Bytes) -> bool {
+    let says_so = || {
+        let text = String::from_utf8_lossy(body).to_ascii_lowercase();
+        text.contains("-32000") && text.contains("session")
+    };
+    status == StatusCode::NOT_FOUND || status == StatusCode::BAD_REQUEST && says_so()
+}
+
+/// Posts what is queued, several at a time: one that waits must not hold up an answer.
+async fn post_all(http: Arc<Streamable>, mut queue: mpsc::Receiver<Bytes>) {
+    let mut posts = JoinSet::new();
+    while let Some(frame) = queue.recv().await {
+        // A modern server takes nothing but requests.
+        if http.terms().era == Era::Modern {
+            continue;
+        }
+        if posts.len() >= POSTS_MAX {
+            posts.join_next().await;
+        }
+        let http = Arc::clone(&http);
+        posts.spawn(async move { _ = timeout(POST_TIMEOUT, http.post(&frame)).await });
+        while posts.try_join_next().is_some() {}
+    }
+    // The last may be the cancellation of a call.
+    _ = timeout(Duration::from_secs(1), posts.join_all()).await;
+}

@@ -1,0 +1,159 @@
+//! Hearing of changes: which lists and resources a server is asked to tell about, and how.
+//!
+//! In the legacy era resources are subscribed to one by one; in the modern one a stream says what
+//! is wanted of it, and is opened anew when that is something else.
+
+use std::collections::BTreeSet;
+use std::pin::Pin;
+
+use mcp::json;
+use mcp::rpc::Raw;
+use mcp::version::Era;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+
+use crate::connection::{Connection, pause};
+use crate::conversation::{Introduction, Problem, ask};
+use crate::limits::{CALL_TIMEOUT, CALL_TOTAL_MAX, LISTEN_OVERLAP, REOPEN_DELAY_MAX};
+
+/// The resources that somebody wants to hear of.
+pub type Watched = BTreeSet<String>;
+
+/// Keeps hearing for as long as the conversation lasts.
+pub async fn hear(
+    connection: &Connection,
+    introduction: &Introduction,
+    watched: watch::Receiver<Watched>,
+) {
+    match introduction.revision.era() {
+        Era::Legacy => {
+            tokio::join!(
+                connection.follow_feed(),
+                keep_subscribed(connection, introduction, watched)
+            );
+        }
+        Era::Modern => keep_listening(connection, introduction, watched).await,
+    }
+}
+
+/// Subscribes to what is wanted and unsubscribes from what is not.
+async fn keep_subscribed(
+    connection: &Connection,
+    introduction: &Introduction,
+    mut watched: watch::Receiver<Watched>,
+) {
+    if !introduction.declares_part("resources", "subscribe") {
+        return;
+    }
+    let mut held = Watched::new();
+    loop {
+        let wanted = watched.borrow_and_update().clone();
+        let gained = wanted.difference(&held).map(|uri| ("resources/subscribe", uri));
+        let given_up = held.difference(&wanted).map(|uri| ("resources/unsubscribe", uri));
+        for (method, uri) in gained.chain(given_up) {
+            let members = format!(r#""uri":{}"#, json::quote(uri));
+            if let Err(problem) = ask(connection, method, &members, CALL_TIMEOUT).await {
+                tracing::warn!("`{method}` failed: {problem}");
+            }
+        }
+        held = wanted;
+        if watched.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+type Listening<'a> = Pin<Box<dyn Future<Output = Result<Raw, Problem>> + Send + 'a>>;
+
+/// Keeps a stream open for what is wanted.
+async fn keep_listening(
+    connection: &Connection,
+    introduction: &Introduction,
+    mut watched: watch::Receiver<Watched>,
+) {
+    let listen = |wanted: &Watched| -> Option<Listening<'_>> {
+        let members = filter(introduction, wanted)?;
+        Some(Box::pin(async move {
+            ask(connection, "subscriptions/listen", &members, CALL_TOTAL_MAX).await
+        }))
+    };
+    let mut attempts = 0;
+    let mut opened = Instant::now();
+    let mut current = listen(&watched.borrow_and_update());
+    // The stream before is kept for a moment, so that nothing falls in between.
+    let mut former: Option<Listening<'_>> = None;
+    loop {
+        tokio::select! {
+            ended = ended(&mut current) => {
+                if let Err(problem) = &ended {
+                    tracing::debug!("a stream of changes ended: {problem}");
+                }
+                if is_refusal(&ended) {
+                    tracing::warn!("it does not tell about changes: {ended:?}");
+                    return;
+                }
+                attempts = if opened.elapsed() > REOPEN_DELAY_MAX { 0 } else { attempts + 1 };
+                sleep(pause(None, attempts)).await;
+                current = listen(&watched.borrow_and_update());
+                opened = Instant::now();
+                // What changed meanwhile was not told.
+                for capability in ["tools", "resources", "prompts"] {
+                    connection.note_change(capability);
+                }
+            }
+            () = lapse(&mut former) => former = None,
+            changed = watched.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+                former = current;
+                current = listen(&watched.borrow_and_update());
+                opened = Instant::now();
+            }
+        }
+    }
+}
+
+async fn ended(listening: &mut Option<Listening<'_>>) -> Result<Raw, Problem> {
+    match listening {
+        Some(listening) => listening.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Lets a stream go on for a moment.
+async fn lapse(former: &mut Option<Listening<'_>>) {
+    if former.is_none() {
+        return std::future::pending().await;
+    }
+    tokio::select! {
+        _ = ended(former) => {}
+        () = sleep(LISTEN_OVERLAP) => {}
+    }
+}
+
+fn is_refusal(ended: &Result<Raw, Problem>) -> bool {
+    match ended {
+        Err(Problem::MethodNotFound { .. } | Problem::Refused { .. }) => true,
+        Err(Problem::Status { status, .. }) => (400..500).contains(status),
+        _ => false,
+    }
+}
+
+/// What to listen for, as members of the parameters; `None` if there is nothing.
+fn filter(introduction: &Introduction, wanted: &Watched) -> Option<String> {
+    let lists = [
+        ("tools", r#""toolsListChanged":true"#),
+        ("prompts", r#""promptsListChanged":true"#),
+        ("resources", r#""resourcesListChanged":true"#),
+    ];
+    let told =
+        |(capability, _): &(&'static str, _)| introduction.declares_part(capability, "listChanged");
+    let mut parts: Vec<String> =
+        lists.into_iter().filter(told).map(|(_, part)| part.to_owned()).collect();
+    if !wanted.is_empty() {
+        let uris: Vec<String> = wanted.iter().map(|uri| json::quote(uri)).collect();
+        parts.push(format!(r#""resourceSubscriptions":[{}]"#, uris.join(",")));
+    }
+    (!parts.is_empty()).then(|| format!(r#""notifications":{{{}}}"#, parts.join(",")))
+}

@@ -1,0 +1,181 @@
+//! Streamable HTTP as each revision wants it: which header fields every request carries.
+//!
+//! A session is a header field here; when one begins and ends is its connection's matter.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use hyper::{Method, Request, Response};
+use mcp::headers;
+use mcp::version::{Era, Revision};
+
+use crate::connection::Call;
+use crate::remote::{Remote, Url};
+use crate::web::{Failure, Web};
+
+const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
+const ANY_ANSWER: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const OURSELVES: HeaderValue =
+    HeaderValue::from_static(concat!("toolman/", env!("CARGO_PKG_VERSION")));
+
+/// The way to one server.
+pub struct Streamable {
+    web: Web,
+    /// What every request carries before anything is agreed upon.
+    plain: HeaderMap,
+    terms: ArcSwap<Terms>,
+    session: Mutex<Option<HeaderValue>>,
+}
+
+/// What is agreed upon.
+pub struct Terms {
+    pub era: Era,
+    pub has_session: bool,
+    headers: HeaderMap,
+}
+
+impl Streamable {
+    pub fn new(remote: &Remote) -> Result<Arc<Streamable>, String> {
+        let mut plain = HeaderMap::from_iter([
+            (USER_AGENT, OURSELVES),
+            (ACCEPT, ANY_ANSWER),
+            (CONTENT_TYPE, JSON),
+        ]);
+        plain.extend(remote.headers.map().clone());
+        let terms = Terms { era: Era::Legacy, has_session: false, headers: plain.clone() };
+        Ok(Arc::new(Streamable {
+            web: Web::new(&remote.url)?,
+            plain,
+            terms: ArcSwap::from_pointee(terms),
+            session: Mutex::default(),
+        }))
+    }
+
+    pub fn web(&self) -> &Web {
+        &self.web
+    }
+
+    pub fn terms(&self) -> Arc<Terms> {
+        self.terms.load_full()
+    }
+
+    /// Speaks as this revision demands from now on; before a handshake as `None` does.
+    pub fn speak(&self, revision: Option<Revision>) {
+        let mut headers = self.plain.clone();
+        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let era = revision.map_or(Era::Legacy, Revision::era);
+        if revision.is_none() || era == Era::Modern {
+            *session = None;
+        }
+        if let Some(revision) = revision.filter(|revision| revision.is_named_in_headers()) {
+            headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(revision.as_str()));
+        }
+        if let Some(session) = &*session {
+            headers.insert(SESSION_ID, session.clone());
+        }
+        self.terms.store(Arc::new(Terms { era, has_session: session.is_some(), headers }));
+    }
+
+    /// Keeps the session that the answer to a handshake opens.
+    pub fn keep_session(&self, response: &Response<Incoming>) {
+        let session = response.headers().get(SESSION_ID).cloned().map(|mut session| {
+            session.set_sensitive(true);
+            session
+        });
+        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = session;
+    }
+
+    /// Posts a request.
+    pub async fn post_call(
+        &self,
+        terms: &Terms,
+        call: &Call<'_>,
+        frame: &Bytes,
+    ) -> Result<Response<Incoming>, Failure> {
+        let make = || {
+            let mut headers = terms.headers.clone();
+            if terms.era == Era::Modern {
+                describe(call, &mut headers);
+            }
+            self.request(Method::POST, headers, frame.clone())
+        };
+        self.web.send(make).await
+    }
+
+    /// Posts what is no request.
+    pub async fn post(&self, frame: &Bytes) -> Result<Response<Incoming>, Failure> {
+        self.post_to(self.web.url(), frame).await
+    }
+
+    /// Posts any message to a place that the server has named.
+    pub async fn post_to(&self, url: &Url, frame: &Bytes) -> Result<Response<Incoming>, Failure> {
+        let terms = self.terms();
+        let make = || {
+            let mut request = self.request(Method::POST, terms.headers.clone(), frame.clone());
+            url.uri().clone_into(request.uri_mut());
+            request
+        };
+        self.web.send(make).await
+    }
+
+    /// Opens a stream of events, or one again from where it broke off.
+    pub async fn get(&self, last_id: Option<&Bytes>) -> Result<Response<Incoming>, Failure> {
+        let terms = self.terms();
+        let make = || {
+            let mut headers = terms.headers.clone();
+            headers.remove(CONTENT_TYPE);
+            headers.insert(ACCEPT, EVENT_STREAM);
+            let last_id = last_id.and_then(|id| HeaderValue::from_bytes(id).ok());
+            if let Some(last_id) = last_id {
+                headers.insert(LAST_EVENT_ID, last_id);
+            }
+            self.request(Method::GET, headers, Bytes::new())
+        };
+        self.web.send(make).await
+    }
+
+    /// Ends the session.
+    pub async fn delete(&self) -> Result<Response<Incoming>, Failure> {
+        let terms = self.terms();
+        let make = || self.request(Method::DELETE, terms.headers.clone(), Bytes::new());
+        self.web.send(make).await
+    }
+
+    fn request(&self, method: Method, headers: HeaderMap, body: Bytes) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method;
+        *request.uri_mut() = self.web.url().uri().clone();
+        *request.headers_mut() = headers;
+        request
+    }
+}
+
+/// Says in header fields what the body says, so that intermediaries need not read it.
+fn describe(call: &Call<'_>, headers: &mut HeaderMap) {
+    if let Ok(method) = HeaderValue::from_str(call.method) {
+        headers.insert(METHOD, method);
+    }
+    let is_named = matches!(call.method, "tools/call" | "prompts/get" | "resources/read");
+    if let Some(name) = call.subject.filter(|_| is_named)
+        && let Ok(name) = HeaderValue::try_from(headers::encode(name))
+    {
+        headers.insert(NAME, name);
+    }
+    for (name, value) in call.mirrored {
+        let name = HeaderName::try_from(name.as_str());
+        if let (Ok(name), Ok(value)) = (name, HeaderValue::try_from(headers::encode(value))) {
+            headers.insert(name, value);
+        }
+    }
+}

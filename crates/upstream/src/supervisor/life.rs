@@ -1,0 +1,290 @@
+//! One life of a server: started or met, introduced, read, followed, ended.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp::items::Inventory;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{Event, Phase, Upstream};
+use crate::connection::{Connection, Heard, Listener, Loss, jittered};
+use crate::conversation::{Introduction, introduce, read_lists};
+use crate::hearing;
+use crate::launch::{Launch, Process};
+use crate::limits::{DRAIN_MAX, HEALTHY_AFTER, LIST_AGE_MIN, REOPEN_DELAY_MAX, STARTUP_LATE_MAX};
+use crate::meeting::{Met, Stranger};
+use crate::remote::Remote;
+use crate::stderr::StderrTail;
+
+/// The capabilities that lists belong to.
+const CAPABILITIES: [&str; 3] = ["tools", "resources", "prompts"];
+
+impl Upstream {
+    /// From start to end. Afterwards nothing of it is offered any more.
+    pub(super) async fn live_once(&self) -> Life {
+        match &self.0.settings.launch {
+            Launch::Url(remote) => Box::pin(self.live_elsewhere(remote)).await,
+            launch @ (Launch::Command(_) | Launch::BuiltIn(_)) => {
+                Box::pin(self.live_below(launch)).await
+            }
+        }
+    }
+
+    /// The life of a server that is ours to start.
+    async fn live_below(&self, launch: &Launch) -> Life {
+        let began = Instant::now();
+        let started = match self.0.spawner.start(launch) {
+            Ok(started) => started,
+            Err(error) => {
+                let reason = Some(format!("can't be started: {error}"));
+                return Life { reason, was_of_use: false, is_renewed: false, remains: None };
+            }
+        };
+        let tail = StderrTail::default();
+        self.0.stderr.store(Arc::new(tail.clone()));
+        let follow = |stderr| tokio::spawn(tail.clone().follow(self.name().clone(), stderr));
+        let stderr = started.stderr.map(follow);
+        let connection =
+            Connection::open(self.name().clone(), started.reader, started.writer, self.listener());
+        let mut process = started.process;
+        let end = tokio::select! {
+            reason = ended(process.as_mut(), &connection) => Some(reason),
+            problem = self.converse(self.meet(&connection), began) => Some(problem),
+            () = self.0.stop.cancelled() => None,
+        };
+        if end.is_some() {
+            _ = timeout(DRAIN_MAX, async {
+                connection.drained().await;
+                if let Some(stderr) = stderr {
+                    _ = stderr.await;
+                }
+            })
+            .await;
+        }
+        let reason = end.map(|end| with_last_words(&end, &tail));
+        let was_of_use = connection.answered() > 0
+            || began.elapsed() > HEALTHY_AFTER && self.0.connection.load().is_some();
+        self.withdraw();
+        connection.close(reason.clone().unwrap_or_else(|| "is being stopped".into()));
+        Life { reason, was_of_use, is_renewed: false, remains: process }
+    }
+
+    /// The time that we spend with a server that runs elsewhere.
+    async fn live_elsewhere(&self, remote: &Remote) -> Life {
+        let began = Instant::now();
+        let end = tokio::select! {
+            problem = self.converse(self.meet_remote(remote), began) => Some(problem),
+            () = self.0.stop.cancelled() => None,
+        };
+        let connection = self.0.connection.load_full();
+        let was_of_use = connection.as_ref().is_some_and(|connection| {
+            connection.answered() > 0 || began.elapsed() > REOPEN_DELAY_MAX
+        });
+        let loss = connection.as_ref().and_then(|connection| connection.loss());
+        if end.is_some() && was_of_use && loss == Some(Loss::Session) {
+            tracing::info!(upstream = %self.name(), "has forgotten the session; opening another");
+            return Life { reason: None, was_of_use, is_renewed: true, remains: None };
+        }
+        self.withdraw();
+        if let Some(connection) = connection {
+            connection.say_farewell().await;
+            connection.close(end.clone().unwrap_or_else(|| "is being stopped".into()));
+        } else {
+            // What was found out does not hold, or is not worth much.
+            self.0.manner.store(None);
+        }
+        Life { reason: end, was_of_use, is_renewed: false, remains: None }
+    }
+
+    /// Takes back all that was offered.
+    fn withdraw(&self) {
+        self.0.connection.store(None);
+        self.0.inventory.store(Arc::default());
+    }
+
+    fn listener(&self) -> Listener {
+        let (events, upstream) = (self.0.events.clone(), self.name().clone());
+        Box::new(move |heard| {
+            let event = match heard {
+                Heard::Upcall(upcall) => Event::Unsolicited(upcall),
+                Heard::Updated(params) => Event::Updated { upstream: upstream.clone(), params },
+            };
+            _ = events.try_send(event);
+        })
+    }
+
+    async fn meet(&self, connection: &Connection) -> Result<(Connection, Introduction), String> {
+        let era = self.0.settings.era;
+        let introduction = introduce(connection, era, STARTUP_LATE_MAX).await?;
+        Ok((connection.clone(), introduction))
+    }
+
+    async fn meet_remote(&self, remote: &Remote) -> Result<(Connection, Introduction), String> {
+        let stranger = Stranger {
+            upstream: self.name(),
+            remote,
+            era: self.0.settings.era,
+            known: self.0.manner.load().as_deref().copied(),
+            listener: &|| self.listener(),
+        };
+        let Met { connection, introduction, manner } = stranger.meet(STARTUP_LATE_MAX).await?;
+        self.0.manner.store(Some(Arc::new(manner)));
+        Ok((connection, introduction))
+    }
+
+    /// Handshake, lists, and then the lists again whenever they change. Ends with a problem.
+    async fn converse(
+        &self,
+        meeting: impl Future<Output = Result<(Connection, Introduction), String>>,
+        began: Instant,
+    ) -> String {
+        let late = sleep(self.0.settings.startup_timeout);
+        let acquaintance = Box::pin(self.get_acquainted(meeting));
+        tokio::pin!(late);
+        let mut acquaintance = acquaintance;
+        let acquaintance = tokio::select! {
+            acquaintance = &mut acquaintance => acquaintance,
+            () = &mut late => {
+                self.set_phase(Phase::Late);
+                acquaintance.await
+            }
+        };
+        let Acquaintance { connection, introduction, inventory, age, problems } = match acquaintance
+        {
+            Ok(acquaintance) => acquaintance,
+            Err(problem) => return format!("can't be used: {problem}"),
+        };
+        let former = self.0.connection.swap(Some(Arc::new(connection.clone())));
+        self.0.inventory.store(Arc::new(inventory.clone()));
+        self.0.status.send_modify(|status| {
+            status.phase = Phase::Ready;
+            status.introduction = Some(introduction.clone());
+            status.startup = Some(began.elapsed());
+            status.problems = problems;
+        });
+        self.tell_changed();
+        if let Some(former) = former {
+            former.close("has forgotten the session".into());
+        }
+        let hearing = async {
+            Box::pin(hearing::hear(&connection, &introduction, self.0.watched.subscribe())).await;
+            std::future::pending::<Infallible>().await
+        };
+        tokio::select! {
+            loss = connection.lost() => match loss {
+                Loss::Session => "has forgotten the session".into(),
+                Loss::Gone(reason) => reason,
+            },
+            never = Box::pin(self.follow_lists(&connection, &introduction, inventory, age)) => match never {},
+            never = hearing => match never {},
+        }
+    }
+
+    /// Reads lists again whenever they change, for ever.
+    async fn follow_lists(
+        &self,
+        connection: &Connection,
+        introduction: &Introduction,
+        mut inventory: Inventory,
+        mut age: Option<Duration>,
+    ) -> Infallible {
+        loop {
+            let grown_old = async {
+                match age {
+                    Some(age) => sleep(jittered(age.max(LIST_AGE_MIN))).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let changed = tokio::select! {
+                changed = connection.changed_lists() => changed,
+                () = grown_old => CAPABILITIES.into_iter().collect(),
+            };
+            age = None;
+            for capability in changed {
+                let read = read_lists(connection, introduction, capability, &mut inventory);
+                match read.await {
+                    Ok(lasts) => age = lasts.into_iter().chain(age).min(),
+                    Err(problem) => {
+                        tracing::warn!(upstream = %self.name(), "kept the old {capability}: {problem}");
+                    }
+                }
+            }
+            if *self.0.inventory.load_full() != inventory {
+                self.0.inventory.store(Arc::new(inventory.clone()));
+                self.tell_changed();
+            }
+        }
+    }
+
+    /// The handshake and the first lists; what could not be read is told in words.
+    async fn get_acquainted(
+        &self,
+        meeting: impl Future<Output = Result<(Connection, Introduction), String>>,
+    ) -> Result<Acquaintance, String> {
+        let (connection, introduction) = meeting.await?;
+        let mut inventory = Inventory::default();
+        let mut problems = Vec::new();
+        let mut age = None;
+        for capability in CAPABILITIES {
+            let read = read_lists(&connection, &introduction, capability, &mut inventory);
+            match read.await {
+                Ok(lasts) => age = lasts.into_iter().chain(age).min(),
+                Err(problem) => {
+                    tracing::warn!(upstream = %self.name(), "has no {capability}: {problem}");
+                    problems.push(format!("its {capability} can't be read: {problem}"));
+                }
+            }
+        }
+        Ok(Acquaintance { connection, introduction, inventory, age, problems })
+    }
+}
+
+/// What is known of a server after the first talk.
+struct Acquaintance {
+    connection: Connection,
+    introduction: Introduction,
+    inventory: Inventory,
+    /// After which time the lists may be other ones without notice.
+    age: Option<Duration>,
+    problems: Vec<String>,
+}
+
+/// One life of a server, when it is over.
+pub(super) struct Life {
+    /// Why it ended; `None` if it was told to.
+    pub reason: Option<String>,
+    pub was_of_use: bool,
+    /// Whether the next life goes on with what this one offered.
+    pub is_renewed: bool,
+    /// What is still to be ended.
+    pub remains: Option<Process>,
+}
+
+/// Waits for the end of the server: of the process, or of a built-in one's output.
+async fn ended(process: Option<&mut Process>, connection: &Connection) -> String {
+    match process {
+        None => {
+            connection.drained().await;
+            "has ended".into()
+        }
+        Some(process) => {
+            let half = tokio::select! {
+                reason = process.ended() => return reason,
+                () = connection.drained() => "output",
+                () = connection.unwritable() => "input",
+            };
+            // A server that closed its end can't be talked to, whether or not it still runs; but
+            // as a rule it has ended, and its exit code says more.
+            let reason = timeout(DRAIN_MAX, process.ended()).await;
+            reason.unwrap_or_else(|_| format!("has closed its {half}"))
+        }
+    }
+}
+
+fn with_last_words(reason: &str, tail: &StderrTail) -> String {
+    match tail.last_words() {
+        words if words.is_empty() => reason.to_owned(),
+        words => format!("{reason}; its last words on stderr:\n{words}"),
+    }
+}

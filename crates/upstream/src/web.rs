@@ -1,0 +1,192 @@
+//! The HTTP client of one upstream: a bounded pool of connections, and answers of bounded size.
+//!
+//! Follows no redirects and keeps no cookies. What is said over it is not known here.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderValue, LOCATION};
+use hyper::{Request, Response, StatusCode, Uri};
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use mcp::text::tame;
+use tokio::time::sleep;
+
+use crate::limits::{
+    CONNECT_PAUSES, CONNECT_TIMEOUT, IDLE_CONNECTION_TIME, IDLE_CONNECTIONS_MAX, REFUSAL_BYTES_MAX,
+    REFUSAL_CHARS_SHOWN,
+};
+use crate::remote::{Url, place};
+
+/// A client for one server.
+pub struct Web {
+    url: Url,
+    pool: Pool,
+}
+
+/// The pool with and without TLS: certificates are only loaded where they are needed.
+enum Pool {
+    Plain(Client<HttpConnector, Full<Bytes>>),
+    Tls(Client<HttpsConnector<HttpConnector>, Full<Bytes>>),
+}
+
+/// Why a request got no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// No connection could be made, so nothing was sent.
+    Unreachable(String),
+    /// The connection broke while it was in use.
+    Broken(String),
+    /// The answer is over the bound.
+    TooLarge,
+}
+
+impl Web {
+    pub fn new(url: &Url) -> Result<Web, String> {
+        let mut connector = HttpConnector::new();
+        connector.set_nodelay(true);
+        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        connector.enforce_http(false);
+        let mut builder = Client::builder(TokioExecutor::new());
+        builder
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_CONNECTION_TIME)
+            .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX);
+        let pool = if url.is_https() {
+            let tls = hyper_rustls::HttpsConnectorBuilder::new()
+                .with_native_roots()
+                .map_err(|error| format!("the system's certificates can't be used: {error}"))?
+                .https_only()
+                .enable_all_versions()
+                .wrap_connector(connector);
+            Pool::Tls(builder.build(tls))
+        } else {
+            Pool::Plain(builder.build(connector))
+        };
+        Ok(Web { url: url.clone(), pool })
+    }
+
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// Sends what `make` makes, and again while no connection can be made, for a moment: a server
+    /// that restarts is not to be noticed.
+    pub async fn send(
+        &self,
+        make: impl Fn() -> Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, Failure> {
+        let mut pauses = CONNECT_PAUSES.iter();
+        loop {
+            let response = match &self.pool {
+                Pool::Plain(client) => client.request(make()),
+                Pool::Tls(client) => client.request(make()),
+            };
+            let error = match response.await {
+                Ok(response) => return Ok(response),
+                Err(error) => error,
+            };
+            let reason = innermost(&error);
+            if !error.is_connect() {
+                return Err(Failure::Broken(reason));
+            }
+            match pauses.next() {
+                Some(pause) => sleep(*pause).await,
+                None => return Err(Failure::Unreachable(reason)),
+            }
+        }
+    }
+}
+
+/// The cause of causes, which says most: "connection refused".
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    tame(&cause.to_string())
+}
+
+/// The next piece of a body; `None` at its end.
+pub async fn next_chunk(body: &mut Incoming) -> Result<Option<Bytes>, Failure> {
+    loop {
+        match body.frame().await {
+            None => return Ok(None),
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    return Ok(Some(data));
+                }
+            }
+            Some(Err(error)) => return Err(Failure::Broken(innermost(&error))),
+        }
+    }
+}
+
+/// The whole body, if it is within the bound.
+pub async fn read_all(body: &mut Incoming, bytes_max: usize) -> Result<Bytes, Failure> {
+    let announced = body.size_hint().lower();
+    if announced > bytes_max as u64 {
+        return Err(Failure::TooLarge);
+    }
+    let Some(first) = next_chunk(body).await? else { return Ok(Bytes::new()) };
+    if body.is_end_stream() && first.len() <= bytes_max {
+        return Ok(first);
+    }
+    let mut whole = BytesMut::from(&first[..]);
+    while let Some(chunk) = next_chunk(body).await? {
+        if whole.len() + chunk.len() > bytes_max {
+            return Err(Failure::TooLarge);
+        }
+        whole.extend_from_slice(&chunk);
+    }
+    if whole.len() > bytes_max { Err(Failure::TooLarge) } else { Ok(whole.freeze()) }
+}
+
+/// The beginning of the body of a refusal.
+pub async fn read_refusal(body: &mut Incoming) -> Bytes {
+    let mut read = BytesMut::new();
+    let reading = async {
+        while let Ok(Some(chunk)) = next_chunk(body).await {
+            read.extend_from_slice(&chunk[..chunk.len().min(REFUSAL_BYTES_MAX - read.len())]);
+            if read.len() >= REFUSAL_BYTES_MAX {
+                break;
+            }
+        }
+    };
+    _ = tokio::time::timeout(Duration::from_secs(2), reading).await;
+    read.freeze()
+}
+
+/// What a refusal says, fit for a message.
+pub fn shown(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let shown: String = tame(text.trim()).chars().take(REFUSAL_CHARS_SHOWN).collect();
+    if shown.is_empty() { shown } else { format!(": {shown}") }
+}
+
+/// Whether the answer is a stream of events.
+pub fn is_event_stream(response: &Response<Incoming>) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    kind.is_some_and(|kind| {
+        kind.len() >= 17 && kind[..17].eq_ignore_ascii_case(b"text/event-stream")
+    })
+}
+
+/// Where a redirect leads, without the parts that may be secret; `None` if it is none.
+pub fn redirect(url: &Url, response: &Response<Incoming>) -> Option<String> {
+    if !response.status().is_redirection() || response.status() == StatusCode::NOT_MODIFIED {
+        return None;
+    }
+    let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+    let to: Option<Uri> = location.and_then(|location| location.parse().ok());
+    let Some(host) = to.as_ref().and_then(Uri::host) else {
+        return Some("another path of the same host".into());
+    };
+    let is_downgrade = url.is_https() && to.as_ref().and_then(Uri::scheme_str) == Some("http");
+    let by = if is_downgrade { "plain http at " } else { "" };
+    Some(format!("{by}{} `{}`", place(host), tame(host)))
+}
