@@ -40,3 +40,9 @@ pub fn conformance_suite() -> (String, String) {
     let node = if packed.exists() { packed.display().to_string() } else { "node".to_owned() };
     (node, suite)
 }
+
+/// One of our servers written with an official library.
+pub fn server_script(name: &str) -> String {
+    let servers = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../peers/servers");
+    existing(&servers.join(name).canonicalize().unwrap_or_default())
+}

@@ -16,6 +16,7 @@ mod modern;
 mod orphans;
 mod proxying;
 mod real_peers;
+mod real_remote_peers;
 mod relay;
 mod rest;
 mod up;
