@@ -39,6 +39,16 @@ pub fn decode(field: &str) -> Option<String> {
     field.bytes().all(|b| matches!(b, b' '..=b'~' | b'\t')).then(|| field.to_owned())
 }
 
+/// The parameter that `Mcp-Name` repeats, if the requests of a method have one.
+pub fn named_by(method: &str) -> Option<&'static str> {
+    match method {
+        "tools/call" | "prompts/get" => Some("name"),
+        "resources/read" => Some("uri"),
+        "tasks/get" | "tasks/update" | "tasks/cancel" => Some("taskId"),
+        _ => None,
+    }
+}
+
 /// An argument of a tool that is mirrored into a header field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamHeader {

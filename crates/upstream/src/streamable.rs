@@ -166,8 +166,7 @@ fn describe(call: &Call<'_>, headers: &mut HeaderMap) {
     if let Ok(method) = HeaderValue::from_str(call.method) {
         headers.insert(METHOD, method);
     }
-    let is_named = matches!(call.method, "tools/call" | "prompts/get" | "resources/read");
-    if let Some(name) = call.subject.filter(|_| is_named)
+    if let Some(name) = call.subject.filter(|_| headers::named_by(call.method).is_some())
         && let Ok(name) = HeaderValue::try_from(headers::encode(name))
     {
         headers.insert(NAME, name);

@@ -96,7 +96,7 @@ fn check_headers(
     let Terms::Own(envelope) = &request.terms else { return Ok(()) };
     expect(headers, VERSION, &envelope.version)?;
     expect(headers, METHOD, &request.method)?;
-    if let Some(key) = subject_key(&request.method)
+    if let Some(key) = headers::named_by(&request.method)
         && let Some(Ok([Some(subject)])) =
             request.params.as_ref().map(|params| params.members([key]))
         && let Some(subject) = text::string(subject)
@@ -115,16 +115,6 @@ fn check_headers(
         }
     }
     Ok(())
-}
-
-/// The parameter that `Mcp-Name` repeats.
-fn subject_key(method: &str) -> Option<&'static str> {
-    match method {
-        "tools/call" | "prompts/get" => Some("name"),
-        "resources/read" => Some("uri"),
-        "tasks/get" | "tasks/update" | "tasks/cancel" => Some("taskId"),
-        _ => None,
-    }
 }
 
 fn expect(headers: &HeaderMap, name: &str, value: &str) -> Result<(), String> {

@@ -95,7 +95,6 @@ async fn hold_the_gateway_to(era: &str, revision: &'static str) {
 }
 
 #[tokio::test]
-#[ignore = "the gateway does not pass on `resources/subscribe` yet"]
 async fn every_check_passes_through_the_gateway_to_a_fixture_over_stdio() {
     let _alone = crate::MACHINE.write().await;
     let command = format!("{} --stdio --era legacy", Fixture::program(TOOLMAN).display());
@@ -106,13 +105,11 @@ async fn every_check_passes_through_the_gateway_to_a_fixture_over_stdio() {
 }
 
 #[tokio::test]
-#[ignore = "the gateway has no HTTP upstreams yet"]
 async fn every_check_passes_through_the_gateway_2025_11_25() {
     hold_the_gateway_to("legacy", "2025-11-25").await;
 }
 
 #[tokio::test]
-#[ignore = "the gateway has no HTTP upstreams and no modern era yet"]
 async fn every_check_passes_through_the_gateway_2026_07_28() {
     hold_the_gateway_to("modern", "2026-07-28").await;
 }

@@ -31,16 +31,8 @@ async fn able_client(world: &World) -> LineClient {
     client
 }
 
-/// What a modern server must be told with each request.
-fn meta() -> Value {
-    json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-    })
-}
-
 fn params(tool: &str, arguments: &Value) -> Value {
-    json!({"name": tool, "arguments": arguments, "_meta": meta()})
+    json!({"name": tool, "arguments": arguments})
 }
 
 async fn call(client: &mut LineClient, tool: &str, arguments: Value) -> Value {
