@@ -15,6 +15,7 @@ pub mod conformance;
 pub mod fake;
 pub mod forwarder;
 pub mod http;
+pub mod lone;
 pub mod peers;
 pub mod processes;
 pub mod web;

@@ -112,7 +112,21 @@ impl Manners {
     }
 }
 
+impl Manners {
+    /// The arguments of a tool that must be mirrored into header fields.
+    fn mirrored_by(&self, tool: &str) -> Vec<headers::ParamHeader> {
+        let tool = self.script.tools.iter().find(|definition| definition["name"] == tool);
+        let schema = tool.map(|tool| tool["inputSchema"].to_string());
+        schema.map(|schema| headers::param_headers(&schema).unwrap()).unwrap_or_default()
+    }
+}
+
 impl Site {
+    /// Changes how it behaves from now on; servers behind sessions stay as they are.
+    pub fn change(&self, change: impl FnOnce(&mut Manners)) {
+        change(&mut self.state.manners.lock().unwrap());
+    }
+
     pub async fn start(manners: Manners) -> Site {
         Site::start_at("127.0.0.1:0", manners).await
     }
@@ -161,6 +175,11 @@ impl Site {
     pub fn seen(&self, method: &str) -> Vec<Seen> {
         let seen = self.state.seen.lock().unwrap();
         seen.iter().filter(|seen| seen.rpc == method || seen.method == method).cloned().collect()
+    }
+
+    /// The very first request.
+    pub fn first(&self) -> Seen {
+        self.state.seen.lock().unwrap()[0].clone()
     }
 
     /// Waits until something holds, looking at every request.
@@ -325,6 +344,18 @@ impl State {
         let name = name.or(uri).filter(|_| is_named).and_then(json::string);
         if seen.header("mcp-name").and_then(headers::decode).as_deref() != name.as_deref() {
             return mismatch("the name");
+        }
+        let arguments = params.members(["arguments"]).unwrap()[0].unwrap_or("{}");
+        for field in manners.mirrored_by(name.as_deref().unwrap_or_default()) {
+            let value = field.find(arguments);
+            let said = seen.header(&field.name.to_ascii_lowercase());
+            let fits = match (said, value) {
+                (Some(said), Some(value)) => headers::matches(said, &value),
+                (said, value) => said.is_none() && value.is_none(),
+            };
+            if !fits {
+                return mismatch(&field.name);
+            }
         }
         let kept = self.sessions().get("modern").cloned();
         let backend = kept.unwrap_or_else(|| {

@@ -176,20 +176,25 @@ impl Plan {
     }
 
     pub fn start(self) -> World {
-        let (upstreams, fakes) = self.members.into_iter().unzip();
+        let fakes = self.members.iter().map(|(_, fake)| fake.clone()).collect();
+        let settings = self.into_settings();
+        // No process is started in memory, so the guard is never asked for.
+        World { gateway: Gateway::start(settings, &Spawner::new("no guard")), fakes }
+    }
+
+    /// What a gateway would be made of.
+    pub fn into_settings(self) -> Settings {
         let starts_on = Patterns::parse(&self.starts_on).unwrap();
         let surface = self.surface;
-        let settings = Settings {
-            upstreams,
+        Settings {
+            upstreams: self.members.into_iter().map(|(member, _)| member).collect(),
             rules: Rules {
                 starts_on,
                 uri_style: self.uri_style,
                 reserved: surface.control_names(),
             },
             surface,
-        };
-        // No process is started in memory, so the guard is never asked for.
-        World { gateway: Gateway::start(settings, &Spawner::new("no guard")), fakes }
+        }
     }
 }
 

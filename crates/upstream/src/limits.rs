@@ -83,5 +83,7 @@ pub const REOPEN_DELAY_MAX: Duration = Duration::from_secs(30);
 pub const LISTEN_OVERLAP: Duration = Duration::from_secs(2);
 /// How long a call waits for a new session when its own was lost.
 pub const NEW_SESSION_MAX: Duration = Duration::from_secs(20);
+/// Sessions in a row, with nothing of use in any, that are opened anew at once.
+pub const RENEWALS_MAX: u32 = 3;
 /// A list that may change without notice is read again after this, at the earliest.
 pub const LIST_AGE_MIN: Duration = Duration::from_secs(30);

@@ -25,7 +25,9 @@ pub use crate::conversation::{EraChoice, Introduction};
 use crate::error::Error;
 use crate::hearing::Watched;
 use crate::launch::{Launch, Spawner};
-use crate::limits::{CRASHES_MAX, NEW_SESSION_MAX, REOPEN_DELAY_MAX, RESTART_DELAY_MIN};
+use crate::limits::{
+    CRASHES_MAX, NEW_SESSION_MAX, RENEWALS_MAX, REOPEN_DELAY_MAX, RESTART_DELAY_MIN,
+};
 use crate::meeting::Manner;
 use crate::relay::Upcall;
 use crate::stderr::StderrTail;
@@ -281,11 +283,14 @@ impl Upstream {
     async fn supervise(self) {
         let _stopped = self.0.stopped.clone().drop_guard();
         let mut crashes = 0;
+        let mut renewals = 0;
         loop {
-            let life = Box::pin(self.live_once()).await;
+            let life = Box::pin(self.live_once(renewals < RENEWALS_MAX)).await;
+            renewals = if life.was_of_use { 0 } else { renewals + 1 };
             if life.is_renewed {
                 continue;
             }
+            renewals = 0;
             let next = life.reason.as_ref().map(|reason| {
                 crashes = if life.was_of_use { 1 } else { crashes + 1 };
                 self.after_end(reason, crashes)

@@ -117,7 +117,9 @@ impl Routes {
             json::members(meta.as_bytes(), [SUBSCRIPTION_ID]).ok().and_then(|[id]| id)
         });
         let named = about[0].or(subscription).or(id.filter(|_| method.is_none()));
-        let is_own = method.is_some_and(|method| method.contains("list_changed"));
+        let is_own = method.is_some_and(|method| {
+            method.contains("list_changed") || method.contains("resources/updated")
+        });
         let at = match named {
             Some(id) => self.posts.iter().position(|(own, _)| own == id),
             None if is_own => None,

@@ -6,8 +6,11 @@ use mcp::version::Era;
 use serde_json::{Value, json};
 use testkit::client::LineClient;
 use testkit::fake::Script;
+use testkit::lone::Lone;
 use testkit::web::{Dialect, Fault, Manners, Site};
 use testkit::world::World;
+use upstream::launch::Launch;
+use upstream::remote::Transport;
 use upstream::supervisor::{EraChoice, Phase};
 
 const TOOLS: [&str; 10] =
@@ -383,4 +386,79 @@ async fn unreachable_server_waits_and_says_why() {
     let Phase::Waiting { reason } = phase(&world) else { panic!("{:?}", phase(&world)) };
     assert!(reason.starts_with("can't be used: can't be reached: "), "{reason}");
     assert!(reason.contains("refused"), "{reason}");
+}
+
+/// A tool whose argument `r` is mirrored under this name.
+fn mirroring(name: &str, kind: &str) -> Value {
+    let schema =
+        json!({"type": "object", "properties": {"r": {"type": kind, "x-mcp-header": name}}});
+    json!({"name": "echo", "inputSchema": schema})
+}
+
+#[tokio::test]
+async fn argument_is_mirrored_into_the_header_field_that_its_tool_names() {
+    let script = Script { tools: vec![mirroring("Region", "string")], ..Script::default() };
+    let site = Site::start(Manners::new(Dialect::Modern, script)).await;
+    let lone = Lone::start(World::of([]).remote("a", &site.url())).await;
+    let mirrored = [("Mcp-Param-Region".to_owned(), "zürich".to_owned())];
+    let answer = lone.call_as(None, "echo", json!({"r": "zürich"}), &mirrored).await;
+    assert_eq!(answer["structuredContent"]["r"], "zürich");
+    let seen = site.seen("tools/call").remove(0);
+    assert_eq!(seen.header("mcp-param-region"), Some("=?base64?esO8cmljaA==?="));
+}
+
+#[tokio::test]
+async fn call_whose_header_fields_do_not_fit_is_made_again_as_the_tool_is_now() {
+    let script = Script { tools: vec![mirroring("Region", "string")], ..Script::default() };
+    let site = Site::start(Manners::new(Dialect::Modern, script)).await;
+    let lone = Lone::start(World::of([]).remote("a", &site.url())).await;
+    let answer = lone.call_as(None, "echo", json!({"r": "x"}), &[]).await;
+    assert_eq!(answer["structuredContent"]["r"], "x");
+    assert_eq!(site.seen("tools/call").len(), 2);
+    let wrong = [("Mcp-Param-Region".to_owned(), "y".to_owned())];
+    let answer = lone.call_as(None, "echo", json!({"r": "x"}), &wrong).await;
+    assert_eq!(answer["structuredContent"]["r"], "x");
+}
+
+#[tokio::test]
+async fn tool_with_a_wrong_annotation_is_withheld_and_the_others_are_listed() {
+    let mut script = Script::with_tools(["fine"]);
+    script.tools.push(mirroring("Region", "number"));
+    let site = Site::start(Manners::new(Dialect::Legacy, script)).await;
+    let world = world(&site);
+    let mut client = world.connect().await;
+    assert_eq!(client.tool_names().await, ["a_fine"]);
+    let inventory = world.gateway.upstreams().next().unwrap().1.inventory();
+    assert_eq!(inventory.flawed()[0].name, "echo");
+}
+
+#[tokio::test]
+async fn transport_of_the_configuration_is_used_without_asking() {
+    for (dialect, transport) in
+        [(Dialect::Sse, Transport::Sse), (Dialect::Legacy, Transport::StreamableHttp)]
+    {
+        let site = site(dialect, false).await;
+        let plan = World::of([]).remote("a", &site.url()).tuned(|settings| {
+            let Launch::Url(remote) = &mut settings.launch else { unreachable!() };
+            remote.transport = transport;
+            settings.era = EraChoice::Only(Era::Legacy);
+        });
+        let world = plan.filter().start();
+        let mut client = world.connect().await;
+        assert_eq!(client.tool_names().await.len(), TOOLS.len());
+        let gets_first = dialect == Dialect::Sse;
+        assert_eq!(site.seen("server/discover").len(), 0);
+        assert_eq!(site.first().method == "GET", gets_first, "{dialect:?}");
+    }
+    let site = site(Dialect::Sse, false).await;
+    let plan = World::of([]).remote("a", &site.url()).tuned(|settings| {
+        let Launch::Url(remote) = &mut settings.launch else { unreachable!() };
+        remote.transport = Transport::StreamableHttp;
+    });
+    let world = plan.filter().start();
+    world.gateway.ready().await;
+    let Phase::Waiting { reason } = phase(&world) else { panic!("{:?}", phase(&world)) };
+    let expected = "can't be used: it answered `initialize` with HTTP status 404; \
+                    see whether `url` is right";
+    assert_eq!(reason, expected);
 }

@@ -7,6 +7,7 @@ mod bad_input;
 mod command_line;
 mod conformance;
 mod faults;
+mod hearing;
 mod http_rules;
 mod http_table;
 mod http_upstreams;

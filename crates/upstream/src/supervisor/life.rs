@@ -22,9 +22,9 @@ const CAPABILITIES: [&str; 3] = ["tools", "resources", "prompts"];
 
 impl Upstream {
     /// From start to end. Afterwards nothing of it is offered any more.
-    pub(super) async fn live_once(&self) -> Life {
+    pub(super) async fn live_once(&self, may_renew: bool) -> Life {
         match &self.0.settings.launch {
-            Launch::Url(remote) => Box::pin(self.live_elsewhere(remote)).await,
+            Launch::Url(remote) => Box::pin(self.live_elsewhere(remote, may_renew)).await,
             launch @ (Launch::Command(_) | Launch::BuiltIn(_)) => {
                 Box::pin(self.live_below(launch)).await
             }
@@ -71,7 +71,7 @@ impl Upstream {
     }
 
     /// The time that we spend with a server that runs elsewhere.
-    async fn live_elsewhere(&self, remote: &Remote) -> Life {
+    async fn live_elsewhere(&self, remote: &Remote, may_renew: bool) -> Life {
         let began = Instant::now();
         let end = tokio::select! {
             problem = self.converse(self.meet_remote(remote), began) => Some(problem),
@@ -82,7 +82,7 @@ impl Upstream {
             connection.answered() > 0 || began.elapsed() > REOPEN_DELAY_MAX
         });
         let loss = connection.as_ref().and_then(|connection| connection.loss());
-        if end.is_some() && was_of_use && loss == Some(Loss::Session) {
+        if end.is_some() && loss == Some(Loss::Session) && (may_renew || was_of_use) {
             tracing::info!(upstream = %self.name(), "has forgotten the session; opening another");
             return Life { reason: None, was_of_use, is_renewed: true, remains: None };
         }

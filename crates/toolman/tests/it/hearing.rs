@@ -1,0 +1,71 @@
+//! Hearing of changed resources and lists from upstreams of both eras, over pipes and HTTP.
+
+use serde_json::json;
+use testkit::fake::Script;
+use testkit::lone::Lone;
+use testkit::web::{Dialect, Manners, Site};
+use testkit::world::World;
+
+fn script(is_modern: bool) -> Script {
+    let capabilities = json!({"tools": {"listChanged": true}, "resources": {"subscribe": true}});
+    let capabilities = Some(capabilities);
+    Script { is_modern, capabilities, ..Script::with_tools(["touch", "seen", "grow", "echo"]) }
+}
+
+#[tokio::test]
+async fn legacy_server_is_subscribed_to_what_is_watched_and_no_more() {
+    let site = Site::start(Manners::new(Dialect::Legacy, script(false))).await;
+    for plan in [World::of([("a", script(false))]), World::of([]).remote("a", &site.url())] {
+        let mut lone = Lone::start(plan).await;
+        lone.watch(&["x://1", "x://2"]);
+        lone.until_seen(&["resources/subscribe", "x://1"]).await;
+        lone.until_seen(&["resources/subscribe", "x://2"]).await;
+        lone.call("touch", json!({"uri": "x://1"})).await;
+        assert_eq!(lone.next_updated().await, "x://1");
+        lone.watch(&["x://2"]);
+        lone.until_seen(&["resources/unsubscribe", "x://1"]).await;
+    }
+}
+
+#[tokio::test]
+async fn modern_server_is_listened_to_and_again_when_something_else_is_watched() {
+    let site = Site::start(Manners::new(Dialect::Modern, script(true))).await;
+    for plan in [World::of([("a", script(true))]), World::of([]).remote("a", &site.url())] {
+        let mut lone = Lone::start(plan).await;
+        lone.until_seen(&["subscriptions/listen", "toolsListChanged"]).await;
+        lone.watch(&["x://1"]);
+        let listened = ["subscriptions/listen", "toolsListChanged", r#"["x://1"]"#];
+        lone.until_seen(&listened).await;
+        lone.call("touch", json!({"uri": "x://1"})).await;
+        assert_eq!(lone.next_updated().await, "x://1");
+        lone.call("grow", json!({})).await;
+        lone.until_tools(5).await;
+    }
+}
+
+#[tokio::test]
+async fn forgotten_session_is_subscribed_anew() {
+    let site = Site::start(Manners::new(Dialect::Legacy, script(false))).await;
+    let lone = Lone::start(World::of([]).remote("a", &site.url())).await;
+    lone.watch(&["x://1"]);
+    lone.until_seen(&["resources/subscribe", "x://1"]).await;
+    site.forget_sessions();
+    // The new session has a server of its own behind it.
+    lone.until_seen(&["resources/subscribe", "x://1"]).await;
+    assert_eq!(site.seen("initialize").len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn modern_server_over_a_pipe_is_found_out_and_called() {
+    let world = World::of([("a", script(true))]).filter().start();
+    let mut client = world.connect().await;
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let params = json!({"name": "a_echo", "arguments": {"x": 1}, "_meta": meta});
+    let answer = client.request("tools/call", params.clone()).await;
+    assert_eq!(answer["result"]["structuredContent"], json!({"x": 1}));
+    let introduction = world.gateway.upstreams().next().unwrap().1.status().introduction;
+    assert_eq!(introduction.unwrap().revision.as_str(), "2026-07-28");
+}
