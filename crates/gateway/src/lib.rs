@@ -161,6 +161,9 @@ impl Gateway {
         self.clients().connected.remove(&client.id);
         self.unwatch_all(client);
         client.close();
+        for (_, upstream) in self.upstreams() {
+            upstream.forget_client(client.id);
+        }
     }
 
     /// Ends what would never end by itself, in good order: the streams of those who listen.

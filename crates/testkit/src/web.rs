@@ -99,6 +99,8 @@ struct State {
     faults: Mutex<VecDeque<Fault>>,
     seen: Mutex<Vec<Seen>>,
     sessions: Mutex<HashMap<String, Backend>>,
+    /// What is said to everything instead of an answer.
+    refusal: Mutex<Option<u16>>,
     last_session: Mutex<u64>,
     /// Told of every request.
     told: tokio::sync::Notify,
@@ -140,6 +142,7 @@ impl Site {
             faults: Mutex::default(),
             seen: Mutex::default(),
             sessions: Mutex::default(),
+            refusal: Mutex::default(),
             last_session: Mutex::new(0),
             told: tokio::sync::Notify::new(),
             closed: tokio::sync::watch::Sender::new(0),
@@ -161,6 +164,11 @@ impl Site {
     /// Lets the next calls of tools go wrong, one each.
     pub fn fail_next(&self, faults: impl IntoIterator<Item = Fault>) {
         self.state.faults.lock().unwrap().extend(faults);
+    }
+
+    /// Refuses everything with this status from now on, or no more.
+    pub fn refuse_all(&self, status: Option<u16>) {
+        *self.state.refusal.lock().unwrap() = status;
     }
 
     pub fn forget_sessions(&self) {
@@ -256,6 +264,9 @@ impl State {
         };
         self.seen.lock().unwrap().push(seen.clone());
         self.told.notify_waiters();
+        if let Some(status) = *self.refusal.lock().unwrap() {
+            return answer::status(status, "go away");
+        }
         let manners = self.manners();
         let query = head.uri.query().unwrap_or_default();
         if manners.dialect == Dialect::Sse {

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use upstream::launch::{BuiltIn, Launch, Spawner};
 use upstream::limits::{CALL_TIMEOUT, STARTUP_TIMEOUT};
 use upstream::remote::{Headers, Remote, Transport};
-use upstream::supervisor::{EraChoice, Restart, Settings as UpstreamSettings};
+use upstream::supervisor::{EraChoice, Restart, SessionChoice, Settings as UpstreamSettings};
 
 use crate::client::LineClient;
 use crate::fake::{self, Script};
@@ -61,6 +61,7 @@ impl World {
                 name: name.parse().unwrap(),
                 launch: fake.launch(script),
                 era: EraChoice::Auto,
+                session: SessionChoice::Shared,
                 restart: Restart::Never,
                 startup_timeout: STARTUP_TIMEOUT,
                 call_timeout: CALL_TIMEOUT,
@@ -125,6 +126,7 @@ impl Plan {
             name: namespace.parse().unwrap(),
             launch: Launch::Url(remote),
             era: EraChoice::Auto,
+            session: SessionChoice::Shared,
             restart: Restart::Never,
             startup_timeout: STARTUP_TIMEOUT,
             call_timeout: CALL_TIMEOUT,

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use upstream::launch::{BuiltIn, Launch};
 use upstream::limits::{CALL_TIMEOUT, LINE_BYTES_MAX, STARTUP_TIMEOUT};
-use upstream::supervisor::{EraChoice, Restart, Settings as UpstreamSettings};
+use upstream::supervisor::{EraChoice, Restart, SessionChoice, Settings as UpstreamSettings};
 
 const PIPE_BYTES: usize = 64 * 1024;
 
@@ -32,6 +32,7 @@ pub fn settings() -> anyhow::Result<Settings> {
         name: "demo".parse()?,
         launch: Launch::BuiltIn(BuiltIn(Arc::new(start))),
         era: EraChoice::Auto,
+        session: SessionChoice::Shared,
         restart: Restart::Never,
         startup_timeout: STARTUP_TIMEOUT,
         call_timeout: CALL_TIMEOUT,

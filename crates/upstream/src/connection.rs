@@ -311,6 +311,11 @@ impl Connection {
         self.state().loss.clone().unwrap_or(Loss::Session)
     }
 
+    /// Whether calls are under way.
+    pub fn is_in_use(&self) -> bool {
+        !self.state().calls.is_empty()
+    }
+
     /// How many calls of clients the server has answered.
     pub fn answered(&self) -> u64 {
         self.state().answered

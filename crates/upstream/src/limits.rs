@@ -85,5 +85,11 @@ pub const LISTEN_OVERLAP: Duration = Duration::from_secs(2);
 pub const NEW_SESSION_MAX: Duration = Duration::from_secs(20);
 /// Sessions in a row, with nothing of use in any, that are opened anew at once.
 pub const RENEWALS_MAX: u32 = 3;
+/// Conversations of single clients with one upstream.
+pub const PRIVATES_MAX: usize = 64;
+/// Such a one is closed when it was not used for this long.
+pub const PRIVATE_IDLE_MAX: Duration = Duration::from_mins(15);
+/// How long all of them may take to end.
+pub const PRIVATE_STOP_MAX: Duration = Duration::from_millis(1500);
 /// A list that may change without notice is read again after this, at the earliest.
 pub const LIST_AGE_MIN: Duration = Duration::from_secs(30);

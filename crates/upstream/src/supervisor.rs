@@ -3,6 +3,7 @@
 //! The handle is what the gateway holds; a task of its own does the rest and tells by events.
 
 mod life;
+mod private;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +32,7 @@ use crate::limits::{
 use crate::meeting::Manner;
 use crate::relay::Upcall;
 use crate::stderr::StderrTail;
+use crate::supervisor::private::Privates;
 
 /// What the configuration says of one upstream.
 #[derive(Clone, Debug)]
@@ -38,11 +40,22 @@ pub struct Settings {
     pub name: UpstreamName,
     pub launch: Launch,
     pub era: EraChoice,
+    pub session: SessionChoice,
     pub restart: Restart,
     /// After this an upstream that has not answered counts as late.
     pub startup_timeout: Duration,
     /// Silence after which a call is given up.
     pub call_timeout: Duration,
+}
+
+/// Who shares a conversation with the server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SessionChoice {
+    /// All clients.
+    #[default]
+    Shared,
+    /// Nobody: each client has a process or session of its own.
+    PerClient,
 }
 
 /// What happens when a server ends by itself.
@@ -105,6 +118,7 @@ struct Shared {
     /// How the server is spoken to, if it is remote and was met.
     manner: ArcSwapOption<Manner>,
     watched: watch::Sender<Watched>,
+    privates: Privates,
     events: mpsc::Sender<Event>,
     stop: CancellationToken,
     stopped: CancellationToken,
@@ -132,6 +146,7 @@ impl Upstream {
             stderr: ArcSwap::default(),
             manner: ArcSwapOption::empty(),
             watched: watch::Sender::default(),
+            privates: Privates::default(),
             events,
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),
@@ -186,13 +201,11 @@ impl Upstream {
 
     /// Makes a request; see [`Connection::call`].
     pub async fn call(&self, call: Call<'_>) -> Result<Outcome, Error> {
-        let Some(connection) = self.0.connection.load_full() else {
-            return Err(self.down());
-        };
+        let connection = self.connection_for(&call).await?;
         match connection.call(&call).await {
             // It was not processed, so it may be made again.
             Err(Error::SessionLost { .. }) => {
-                let renewed = self.renewed(&connection).await?;
+                let renewed = self.renewed(&connection, &call).await?;
                 Box::pin(renewed.call(&call)).await
             }
             Ok(Outcome::Error(error)) if is_header_mismatch(&call, &error) => {
@@ -202,8 +215,29 @@ impl Upstream {
         }
     }
 
+    /// The conversation that a call belongs to.
+    async fn connection_for(&self, call: &Call<'_>) -> Result<Arc<Connection>, Error> {
+        match &call.relay {
+            Some(relay) if self.0.settings.session == SessionChoice::PerClient => {
+                Box::pin(self.private(relay.client)).await
+            }
+            _ => self.0.connection.load_full().ok_or_else(|| self.down()),
+        }
+    }
+
     /// Waits for the conversation that follows one whose session was lost.
-    async fn renewed(&self, old: &Arc<Connection>) -> Result<Arc<Connection>, Error> {
+    async fn renewed(
+        &self,
+        old: &Arc<Connection>,
+        call: &Call<'_>,
+    ) -> Result<Arc<Connection>, Error> {
+        let shared = self.0.connection.load_full();
+        if !shared.is_some_and(|shared| Arc::ptr_eq(&shared, old)) {
+            if let Some(relay) = &call.relay {
+                self.forget_client(relay.client);
+            }
+            return self.connection_for(call).await;
+        }
         let mut status = self.0.status.subscribe();
         let renewing = async {
             loop {
@@ -249,11 +283,14 @@ impl Upstream {
     }
 
     /// Sends a notification, if there is somebody who reads; never waits.
+    #[expect(clippy::needless_pass_by_value, reason = "as a rule one connection takes it")]
     pub fn notify(&self, frame: Bytes) {
-        let connection = self.0.connection.load_full();
-        // Modern servers take requests only.
-        if let Some(connection) = connection.filter(|connection| connection.era() == Era::Legacy) {
-            connection.try_notify(frame);
+        let shared = self.0.connection.load_full();
+        for connection in shared.into_iter().chain(self.0.privates.connections()) {
+            // Modern servers take requests only.
+            if connection.era() == Era::Legacy {
+                connection.try_notify(frame.clone());
+            }
         }
     }
 
@@ -282,6 +319,12 @@ impl Upstream {
 
     async fn supervise(self) {
         let _stopped = self.0.stopped.clone().drop_guard();
+        self.live().await;
+        self.close_privates().await;
+    }
+
+    /// One life after the other, for as long as there is to be another.
+    async fn live(&self) {
         let mut crashes = 0;
         let mut renewals = 0;
         loop {

@@ -9,7 +9,7 @@ use mcp::version::Era;
 use toml::de::DeValue;
 use upstream::launch::{Command, CommandLine, Launch};
 use upstream::limits::{CALL_TIMEOUT, RESTART_DELAY_MAX, STARTUP_TIMEOUT};
-use upstream::supervisor::{EraChoice, Restart, Settings};
+use upstream::supervisor::{EraChoice, Restart, SessionChoice, Settings};
 
 use super::{TOP_KEYS, remote};
 use crate::duration::{self, DurationError};
@@ -29,6 +29,7 @@ pub struct Draft {
     /// `None` where it could not be read.
     launch: Option<Launch>,
     era: EraChoice,
+    session: SessionChoice,
     restart: Restart,
     startup_timeout: Duration,
     call_timeout: Duration,
@@ -42,6 +43,7 @@ impl Draft {
                 name,
                 launch: self.launch?,
                 era: self.era,
+                session: self.session,
                 restart: self.restart,
                 startup_timeout: self.startup_timeout,
                 call_timeout: self.call_timeout,
@@ -74,6 +76,7 @@ pub fn read(
         namespace: namespace.unwrap_or_default(),
         launch: launch(value, &mut section, &surroundings, faults),
         era: era(&mut section, faults),
+        session: session(&mut section, faults),
         restart: restart(&mut section, faults),
         startup_timeout: wait(&mut section, "startup_timeout", STARTUP_TIMEOUT, faults),
         call_timeout: wait(&mut section, "timeout", CALL_TIMEOUT, faults),
@@ -232,6 +235,11 @@ fn era(section: &mut Section<'_>, faults: &mut Faults<'_>) -> EraChoice {
         ("modern", EraChoice::Only(Era::Modern)),
     ];
     section.get("era").and_then(|value| value.choice(&words, faults)).unwrap_or_default()
+}
+
+fn session(section: &mut Section<'_>, faults: &mut Faults<'_>) -> SessionChoice {
+    let words = [("shared", SessionChoice::Shared), ("per-client", SessionChoice::PerClient)];
+    section.get("session").and_then(|value| value.choice(&words, faults)).unwrap_or_default()
 }
 
 fn restart(section: &mut Section<'_>, faults: &mut Faults<'_>) -> Restart {

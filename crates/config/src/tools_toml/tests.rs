@@ -8,7 +8,7 @@ use mcp::names::UriStyle;
 use upstream::launch::{Command, CommandLine, Launch};
 use upstream::limits::{CALL_TIMEOUT, STARTUP_TIMEOUT};
 use upstream::remote::Transport;
-use upstream::supervisor::{EraChoice, Restart};
+use upstream::supervisor::{EraChoice, Restart, SessionChoice};
 
 use crate::fault::Fault;
 use crate::{Config, Server, Surroundings};
@@ -41,6 +41,9 @@ fn render(server: &Server) -> String {
     }
     if let EraChoice::Only(era) = settings.era {
         write!(line, " {era:?}").unwrap();
+    }
+    if settings.session == SessionChoice::PerClient {
+        write!(line, " per client").unwrap();
     }
     if let Restart::OnFailure { delay_max } = settings.restart {
         write!(line, " restart {delay_max:?}").unwrap();
@@ -128,6 +131,16 @@ mod meaning {
             "server-1 [] https://ada.example.com/mcp?k=v authorization: … x-key: … Modern\n\
              server-2 [] http://localhost:1/sse Sse Legacy\n\
              server-3 [] http://localhost:1/ StreamableHttp",
+        );
+    }
+
+    #[test]
+    fn session_may_be_each_clients_own() {
+        check_server("session = 'shared'", r#"server-1 [] sh "run""#);
+        check_server("session = 'per-client'", r#"server-1 [] sh "run" per client"#);
+        check_server(
+            "session = 'mine'",
+            "3:11: `session` is `mine`; it must be `shared` or `per-client`",
         );
     }
 
@@ -293,7 +306,7 @@ mod faults {
             "python = 'tools'",
             "3:1: unknown key `python` in `[[servers]]`; known are `args`, `command`, `cwd`, \
              `enabled`, `env`, `era`, `headers`, `name`, `namespace`, `restart`, \
-             `restart_delay_max`, `startup_timeout`, `timeout`, `transport`, `url`",
+             `restart_delay_max`, `session`, `startup_timeout`, `timeout`, `transport`, `url`",
         );
     }
 

@@ -73,7 +73,11 @@ pub fn whole(kind: &str, text: impl Into<Bytes>) -> Response<Body> {
 }
 
 pub fn empty(status: u16) -> Response<Body> {
-    let mut response = whole("text/plain", "");
+    self::status(status, "")
+}
+
+pub fn status(status: u16, text: &'static str) -> Response<Body> {
+    let mut response = whole("text/plain", text);
     *response.status_mut() = status.try_into().unwrap();
     response
 }
@@ -88,11 +92,7 @@ pub async fn go_wrong(fault: &Fault, id: &[u8]) -> Response<Body> {
     let id = Raw::trusted(id.to_vec());
     let (sender, messages) = mpsc::unbounded_channel();
     match *fault {
-        Fault::Status(status, text) => {
-            let mut response = whole("text/plain", text);
-            *response.status_mut() = status.try_into().unwrap();
-            response
-        }
+        Fault::Status(status, text) => self::status(status, text),
         Fault::Redirect(to) => {
             let mut response = empty(307);
             response.headers_mut().insert("location", to.parse().unwrap());

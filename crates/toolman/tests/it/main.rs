@@ -15,10 +15,12 @@ mod lifecycle;
 mod many_upstreams;
 mod modern;
 mod orphans;
+mod own_sessions;
 mod proxying;
 mod real_peers;
 mod real_remote_peers;
 mod relay;
+mod remote_servers;
 mod rest;
 mod up;
 

@@ -103,7 +103,7 @@ impl Upstream {
         self.0.inventory.store(Arc::default());
     }
 
-    fn listener(&self) -> Listener {
+    pub(super) fn listener(&self) -> Listener {
         let (events, upstream) = (self.0.events.clone(), self.name().clone());
         Box::new(move |heard| {
             let event = match heard {
@@ -120,7 +120,10 @@ impl Upstream {
         Ok((connection.clone(), introduction))
     }
 
-    async fn meet_remote(&self, remote: &Remote) -> Result<(Connection, Introduction), String> {
+    pub(super) async fn meet_remote(
+        &self,
+        remote: &Remote,
+    ) -> Result<(Connection, Introduction), String> {
         let stranger = Stranger {
             upstream: self.name(),
             remote,
@@ -262,7 +265,7 @@ pub(super) struct Life {
 }
 
 /// Waits for the end of the server: of the process, or of a built-in one's output.
-async fn ended(process: Option<&mut Process>, connection: &Connection) -> String {
+pub(super) async fn ended(process: Option<&mut Process>, connection: &Connection) -> String {
     match process {
         None => {
             connection.drained().await;
@@ -282,7 +285,7 @@ async fn ended(process: Option<&mut Process>, connection: &Connection) -> String
     }
 }
 
-fn with_last_words(reason: &str, tail: &StderrTail) -> String {
+pub(super) fn with_last_words(reason: &str, tail: &StderrTail) -> String {
     match tail.last_words() {
         words if words.is_empty() => reason.to_owned(),
         words => format!("{reason}; its last words on stderr:\n{words}"),

@@ -1,0 +1,96 @@
+//! Servers given by `url`, through the real binary: credentials, reports, errors.
+
+use serde_json::{Value, json};
+use testkit::binary::Folder;
+use testkit::fake::Script;
+use testkit::web::{Dialect, Manners, Site};
+
+use crate::TOOLMAN;
+use crate::up::Up;
+
+const SECRET: &str = "correct-horse-battery";
+
+async fn site(dialect: Dialect) -> Site {
+    Site::start(Manners::new(dialect, Script::with_tools(["echo", "bad name"]))).await
+}
+
+fn folder(site: &Site) -> Folder {
+    let text = format!(
+        "surface = \"filter\"\n[[servers]]\nname = \"far\"\nurl = \"{}?key={SECRET}\"\n\
+         headers = {{ Authorization = \"Bearer ${{FAR_TOKEN}}\", X-Team = \"tools\" }}\n",
+        site.url()
+    );
+    Folder::new(TOOLMAN).with_tools_toml(&text)
+}
+
+#[tokio::test]
+async fn remote_server_gets_its_own_credentials_and_never_a_clients() {
+    let site = site(Dialect::Legacy).await;
+    let folder = folder(&site);
+    let mut up = Up::start_with(&folder, &[("FAR_TOKEN", SECRET)]).await;
+    up.initialize().await;
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "echo", "arguments": {"x": 1}}});
+    let more = [("Cookie", "a=b"), ("X-Forwarded-For", "1.2.3.4"), ("X-Client", "secret")];
+    let answer = up.send("POST", &more, &call.to_string()).await;
+    assert!(answer.body.contains(r#"{"x":1}"#), "{answer:?}");
+    let seen = site.seen("tools/call").remove(0);
+    let own = format!("Bearer {SECRET}");
+    assert_eq!(seen.header("authorization"), Some(own.as_str()));
+    assert_eq!(seen.header("x-team"), Some("tools"));
+    for name in ["cookie", "x-forwarded-for", "x-client", "origin"] {
+        assert_eq!(seen.header(name), None, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn report_shows_a_remote_server_like_any_other_and_no_secret() {
+    for (dialect, revision) in [(Dialect::Legacy, "2025-11-25"), (Dialect::Modern, "2026-07-28")] {
+        let site = site(dialect).await;
+        let folder = folder(&site);
+        let mut command = folder.command(&["check", "--json"]);
+        command.env("FAR_TOKEN", SECRET).env("TOOLMAN_LOG", "trace");
+        let output = command.output().await.unwrap();
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let server = &report["servers"][0];
+        assert_eq!((&server["name"], &server["state"]), (&json!("far"), &json!("ready")));
+        assert_eq!((&server["revision"], &server["tools"]), (&json!(revision), &json!(1)));
+        assert_eq!(report["withheld"][0], "tool `bad name` of `far`: its name holds ` `");
+        for text in [output.stdout, output.stderr] {
+            let text = String::from_utf8(text).unwrap();
+            assert!(!text.contains(SECRET), "{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn problems_of_a_remote_server_say_what_to_do() {
+    let site = site(Dialect::Legacy).await;
+    site.refuse_all(Some(401));
+    let output = folder(&site).command(&["check"]).env("FAR_TOKEN", SECRET).output().await.unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let expected = "server `far` can't be used: it answered `initialize` with HTTP status 401: \
+                    go away; see whether `headers` hold the right credentials";
+    assert!(text.contains(expected), "{text}");
+    assert!(!output.status.success());
+    site.stop();
+    let output = folder(&site).command(&["check"]).env("FAR_TOKEN", SECRET).output().await.unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("server `far` can't be used: can't be reached: "), "{text}");
+    assert!(!text.contains(SECRET), "{text}");
+}
+
+#[tokio::test]
+async fn gateway_reaches_another_gateway() {
+    let site = site(Dialect::Modern).await;
+    let far = folder(&site);
+    let up = Up::start_with(&far, &[("FAR_TOKEN", SECRET)]).await;
+    let text = format!(
+        "surface = \"filter\"\n[[servers]]\nnamespace = \"b\"\nurl = \"http://{}/mcp\"\n\
+         headers = {{ Authorization = \"Bearer {}\" }}\n",
+        up.address, up.token
+    );
+    let near = Folder::new(TOOLMAN).with_tools_toml(&text);
+    let mut toolman = near.start().await;
+    assert_eq!(toolman.client.tool_names().await, ["b_echo"]);
+}

@@ -1,0 +1,229 @@
+//! Conversations of single clients: a process or a session of its own for each.
+//!
+//! Opened at a client's first call, closed when it leaves, has been idle for long, or must give
+//! way to another. The lists come from the shared conversation all the same.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mcp::version::Era;
+use tokio::sync::OnceCell;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::{Upstream, life};
+use crate::connection::{Connection, Loss};
+use crate::conversation::introduce;
+use crate::error::Error;
+use crate::launch::{Launch, Process};
+use crate::limits::{PRIVATE_IDLE_MAX, PRIVATE_STOP_MAX, PRIVATES_MAX};
+use crate::stderr::StderrTail;
+
+/// The conversations of one upstream that belong to one client each.
+#[derive(Default)]
+pub(super) struct Privates {
+    open: Mutex<HashMap<u64, Arc<Private>>>,
+    /// The tasks that look after them.
+    keepers: TaskTracker,
+}
+
+/// One client's conversation.
+struct Private {
+    connection: OnceCell<Arc<Connection>>,
+    last_used: Mutex<Instant>,
+    /// Cancelled when it is to be closed.
+    close: CancellationToken,
+}
+
+impl Upstream {
+    /// The conversation of a client, opened if need be.
+    pub(super) async fn private(&self, client: u64) -> Result<Arc<Connection>, Error> {
+        let Some(shared) = self.0.connection.load_full() else {
+            return Err(self.down());
+        };
+        // Without sessions there is nothing to keep apart.
+        let is_remote = matches!(self.0.settings.launch, Launch::Url(_));
+        if is_remote && shared.era() == Era::Modern {
+            return Ok(shared);
+        }
+        let private = self.0.privates.of(client, &self.0.stop);
+        let opened = private.connection.get_or_try_init(|| self.open(client, &private)).await;
+        if opened.is_err() {
+            self.0.privates.forget(client, &private);
+        }
+        opened.cloned()
+    }
+
+    /// Closes the conversation of a client that has left.
+    pub fn forget_client(&self, client: u64) {
+        if let Some(private) = self.0.privates.open().remove(&client) {
+            private.close.cancel();
+        }
+    }
+
+    async fn open(&self, client: u64, private: &Arc<Private>) -> Result<Arc<Connection>, Error> {
+        let wait = self.0.settings.startup_timeout;
+        let broken = |reason: String| Error::Down { upstream: self.name().clone(), reason };
+        let (connection, process, tail) = match &self.0.settings.launch {
+            Launch::Url(remote) => {
+                let meeting = timeout(wait, Box::pin(self.meet_remote(remote))).await;
+                let met = meeting.unwrap_or_else(|_| Err(format!("it is silent for {wait:?}")));
+                let (connection, _) =
+                    met.map_err(|problem| broken(format!("gives no own session: {problem}")))?;
+                (connection, None, StderrTail::default())
+            }
+            launch @ (Launch::Command(_) | Launch::BuiltIn(_)) => {
+                let started = self.0.spawner.start(launch);
+                let started =
+                    started.map_err(|error| broken(format!("can't be started again: {error}")))?;
+                let tail = StderrTail::default();
+                if let Some(stderr) = started.stderr {
+                    tokio::spawn(tail.clone().follow(self.name().clone(), stderr));
+                }
+                let (reader, writer) = (started.reader, started.writer);
+                let connection =
+                    Connection::open(self.name().clone(), reader, writer, self.listener());
+                (connection, started.process, tail)
+            }
+        };
+        let close = private.close.child_token();
+        // A call that is given up during the handshake takes it along.
+        let unfinished = close.clone().drop_guard();
+        let keeper = Keeper {
+            upstream: self.clone(),
+            client,
+            private: Arc::clone(private),
+            close,
+            connection: connection.clone(),
+            tail,
+        };
+        self.0.privates.keepers.spawn(keeper.keep(process));
+        if !matches!(self.0.settings.launch, Launch::Url(_)) {
+            let introduction = introduce(&connection, self.0.settings.era, wait).await;
+            introduction.map_err(|problem| broken(format!("can't be used: {problem}")))?;
+        }
+        unfinished.disarm();
+        Ok(Arc::new(connection))
+    }
+
+    /// Closes all private conversations.
+    pub(super) async fn close_privates(&self) {
+        for (_, private) in self.0.privates.open().drain() {
+            private.close.cancel();
+        }
+        self.0.privates.keepers.close();
+        _ = timeout(PRIVATE_STOP_MAX, self.0.privates.keepers.wait()).await;
+    }
+}
+
+impl Privates {
+    /// A client's place; if there are too many, the idlest gives way.
+    fn of(&self, client: u64, stop: &CancellationToken) -> Arc<Private> {
+        let mut open = self.open();
+        if !open.contains_key(&client) && open.len() >= PRIVATES_MAX {
+            let idlest = open.iter().min_by_key(|(_, private)| private.rank()).map(|(id, _)| *id);
+            if let Some(private) = idlest.and_then(|idlest| open.remove(&idlest)) {
+                private.close.cancel();
+            }
+        }
+        let private = open.entry(client).or_insert_with(|| {
+            Arc::new(Private {
+                connection: OnceCell::new(),
+                last_used: Mutex::new(Instant::now()),
+                close: stop.child_token(),
+            })
+        });
+        *private.last_used() = Instant::now();
+        Arc::clone(private)
+    }
+
+    /// All that are open now.
+    pub(super) fn connections(&self) -> Vec<Arc<Connection>> {
+        self.open().values().filter_map(|private| private.connection.get().cloned()).collect()
+    }
+
+    fn forget(&self, client: u64, private: &Arc<Private>) {
+        let mut open = self.open();
+        if open.get(&client).is_some_and(|known| Arc::ptr_eq(known, private)) {
+            open.remove(&client);
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<u64, Arc<Private>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Private {
+    fn last_used(&self) -> MutexGuard<'_, Instant> {
+        self.last_used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_in_use(&self) -> bool {
+        self.connection.get().is_none_or(|connection| connection.is_in_use())
+    }
+
+    /// Who gives way first: the unused, and of these the one that was so for longest.
+    fn rank(&self) -> (bool, Instant) {
+        (self.is_in_use(), *self.last_used())
+    }
+
+    /// Waits until it has not been used for long.
+    async fn idle(&self) {
+        loop {
+            let latest = *self.last_used() + PRIVATE_IDLE_MAX;
+            sleep_until(latest).await;
+            if self.is_in_use() {
+                *self.last_used() = Instant::now();
+            } else if *self.last_used() + PRIVATE_IDLE_MAX <= Instant::now() {
+                return;
+            }
+        }
+    }
+}
+
+/// Looks after one private conversation until it is over.
+struct Keeper {
+    upstream: Upstream,
+    client: u64,
+    private: Arc<Private>,
+    /// Cancelled when it is to be closed, or was never finished.
+    close: CancellationToken,
+    connection: Connection,
+    tail: StderrTail,
+}
+
+impl Keeper {
+    async fn keep(self, mut process: Option<Process>) {
+        let is_remote = matches!(self.upstream.settings().launch, Launch::Url(_));
+        let connection = &self.connection;
+        let feed = async {
+            connection.follow_feed().await;
+            std::future::pending::<()>().await;
+        };
+        let ended = async {
+            if is_remote {
+                return match connection.lost().await {
+                    Loss::Session => "has forgotten the session".to_owned(),
+                    Loss::Gone(reason) => reason,
+                };
+            }
+            life::ended(process.as_mut(), connection).await
+        };
+        let reason = tokio::select! {
+            reason = ended => life::with_last_words(&reason, &self.tail),
+            () = self.close.cancelled() => "is closed for this client".into(),
+            () = self.private.idle() => "was not used for long".into(),
+            () = feed => return,
+        };
+        self.upstream.0.privates.forget(self.client, &self.private);
+        if !connection.is_lost() {
+            connection.say_farewell().await;
+        }
+        connection.close(reason);
+        if let Some(process) = process {
+            process.end().await;
+        }
+    }
+}
