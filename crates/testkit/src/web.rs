@@ -5,7 +5,7 @@
 mod answer;
 mod backend;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -96,7 +96,8 @@ pub struct Site {
 
 struct State {
     manners: Mutex<Manners>,
-    faults: Mutex<VecDeque<Fault>>,
+    /// What goes wrong next, by the method of the message.
+    faults: Mutex<Vec<(String, Fault)>>,
     seen: Mutex<Vec<Seen>>,
     sessions: Mutex<HashMap<String, Backend>>,
     /// What is said to everything instead of an answer.
@@ -163,7 +164,14 @@ impl Site {
 
     /// Lets the next calls of tools go wrong, one each.
     pub fn fail_next(&self, faults: impl IntoIterator<Item = Fault>) {
-        self.state.faults.lock().unwrap().extend(faults);
+        for fault in faults {
+            self.fail("tools/call", fault);
+        }
+    }
+
+    /// Lets the next request with this method go wrong.
+    pub fn fail(&self, method: &str, fault: Fault) {
+        self.state.faults.lock().unwrap().push((method.to_owned(), fault));
     }
 
     /// Refuses everything with this status from now on, or no more.
@@ -391,7 +399,11 @@ impl State {
         frame: &Bytes,
     ) -> Response<Body> {
         let is_call = seen.rpc == "tools/call";
-        let fault = is_call.then(|| self.faults.lock().unwrap().pop_front()).flatten();
+        let fault = {
+            let mut faults = self.faults.lock().unwrap();
+            let at = faults.iter().position(|(method, _)| *method == seen.rpc);
+            at.map(|at| faults.remove(at).1)
+        };
         if let Some(fault) = fault {
             return answer::go_wrong(&fault, id).await;
         }

@@ -109,8 +109,29 @@ pub async fn initialize(connection: &Connection, wait: Duration) -> Result<Intro
 /// The question of the modern era: `server/discover`.
 pub async fn discover(connection: &Connection, wait: Duration) -> Result<Introduction, Problem> {
     connection.speak(Some(Revision::NEWEST_MODERN));
-    let result = ask(connection, "server/discover", "", wait).await?;
+    let result = match ask(connection, "server/discover", "", wait).await {
+        // It may want to be asked for a revision of those that it names.
+        Err(Problem::Refused { error, .. }) if supports_ours(&error) => {
+            ask(connection, "server/discover", "", wait).await?
+        }
+        result => result?,
+    };
     read_discovery(&result).map_err(Problem::Unusable)
+}
+
+/// Whether an error about the revision names ours among those that would do.
+fn supports_ours(error: &Raw) -> bool {
+    let Ok([Some("-32022"), Some(data)]) = error.members(["code", "data"]) else {
+        return false;
+    };
+    let Ok([Some(supported)]) = json::members(data.as_bytes(), ["supported"]) else {
+        return false;
+    };
+    json::elements(supported).is_ok_and(|revisions| revisions.iter().any(is_ours))
+}
+
+fn is_ours(revision: &&str) -> bool {
+    json::string(revision).as_deref() == Some(Revision::NEWEST_MODERN.as_str())
 }
 
 fn read_introduction(result: &Raw) -> Result<Introduction, String> {
@@ -139,8 +160,6 @@ fn read_discovery(result: &Raw) -> Result<Introduction, String> {
     let [versions, capabilities, instructions, meta] =
         result.members(wanted).map_err(unreadable)?;
     let versions = json::elements(versions.unwrap_or("[]")).map_err(unreadable)?;
-    let is_ours =
-        |version: &&str| json::string(version).as_deref() == Some(Revision::NEWEST_MODERN.as_str());
     if !versions.iter().any(is_ours) {
         return Err(format!("it speaks protocol revisions {} only", shorten(&versions.join(", "))));
     }
@@ -243,8 +262,8 @@ pub async fn read_list(connection: &Connection, kind: Kind) -> Result<List, Prob
 pub enum Problem {
     #[error("it does not know the method `{method}`")]
     MethodNotFound { method: String },
-    #[error("it answered `{method}` with the error {error}")]
-    Refused { method: String, code: i64, error: String },
+    #[error("it answered `{method}` with the error {}", shorten(&String::from_utf8_lossy(.error.as_bytes())))]
+    Refused { method: String, code: i64, error: Raw },
     #[error("it did not answer `{method}` within {waited:?}")]
     Silent { method: String, waited: Duration },
     #[error("it answered `{method}` with HTTP status {status}{said}{}", advice(*.status))]
@@ -306,10 +325,7 @@ pub async fn ask(
             let code = error.members(["code"]).ok().and_then(|[code]| code?.parse().ok());
             match code {
                 Some(-32601) => Err(Problem::MethodNotFound { method }),
-                code => {
-                    let error = shorten(&String::from_utf8_lossy(error.as_bytes()));
-                    Err(Problem::Refused { method, code: code.unwrap_or(0), error })
-                }
+                code => Err(Problem::Refused { method, code: code.unwrap_or(0), error }),
             }
         }
         Err(Error::Timeout { waited, .. }) => Err(Problem::Silent { method, waited }),

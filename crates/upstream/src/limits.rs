@@ -57,9 +57,11 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Pauses between attempts while no connection can be made.
 pub const CONNECT_PAUSES: [Duration; 3] =
     [Duration::from_millis(100), Duration::from_millis(300), Duration::from_millis(700)];
-/// Unused connections kept to one remote server, and for how long.
+/// Unused connections kept to one remote server.
 pub const IDLE_CONNECTIONS_MAX: usize = 16;
-pub const IDLE_CONNECTION_TIME: Duration = Duration::from_secs(30);
+/// For how long they are kept. Widespread servers close theirs after 5 s, and a request that
+/// crosses the closing is lost.
+pub const IDLE_CONNECTION_TIME: Duration = Duration::from_secs(4);
 /// How much of a refusal is read, and how much of it is shown.
 pub const REFUSAL_BYTES_MAX: usize = 16 * 1024;
 pub const REFUSAL_CHARS_SHOWN: usize = 200;

@@ -40,11 +40,10 @@ pub struct Met {
 
 impl Stranger<'_> {
     /// Asks until the server is known; the newest manner first.
-    pub async fn meet(&self, wait: Duration) -> Result<Met, String> {
-        let http = Streamable::new(self.remote)?;
-        let words = |problem: Problem| problem.to_string();
+    pub async fn meet(&self, wait: Duration) -> Result<Met, Problem> {
+        let http = Streamable::new(self.remote).map_err(Problem::Unusable)?;
         if self.remote.transport == Transport::Sse || self.known == Some(Manner::Sse) {
-            return self.meet_by_events(http, wait).await.map_err(words);
+            return self.meet_by_events(http, wait).await;
         }
         let (upstream, listener) = (self.upstream.clone(), (self.listener)());
         let connection = Connection::open_posts(upstream, Arc::clone(&http), listener);
@@ -54,7 +53,7 @@ impl Stranger<'_> {
                     return Ok(Met { connection, introduction, manner: Manner::Modern });
                 }
                 Err(problem) if self.must_be_modern() || settles(&problem) => {
-                    return Err(problem.to_string());
+                    return Err(problem);
                 }
                 Err(_) => {}
             }
@@ -65,9 +64,9 @@ impl Stranger<'_> {
                 if self.remote.transport == Transport::Auto =>
             {
                 // What the newer transport says is the better word if the older is not there either.
-                self.meet_by_events(http, wait).await.map_err(|_| problem.to_string())
+                self.meet_by_events(http, wait).await.map_err(|_| problem)
             }
-            Err(problem) => Err(problem.to_string()),
+            Err(problem) => Err(problem),
         }
     }
 

@@ -164,7 +164,8 @@ pub async fn read_refusal(body: &mut Incoming) -> Bytes {
 /// What a refusal says, fit for a message.
 pub fn shown(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
-    let shown: String = tame(text.trim()).chars().take(REFUSAL_CHARS_SHOWN).collect();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let shown: String = tame(&words.join(" ")).chars().take(REFUSAL_CHARS_SHOWN).collect();
     if shown.is_empty() { shown } else { format!(": {shown}") }
 }
 

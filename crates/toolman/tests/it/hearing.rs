@@ -44,6 +44,18 @@ async fn modern_server_is_listened_to_and_again_when_something_else_is_watched()
 }
 
 #[tokio::test]
+async fn stream_of_changes_that_ended_is_opened_again_and_what_was_missed_is_read() {
+    let site = Site::start(Manners::new(Dialect::Modern, script(true))).await;
+    let mut lone = Lone::start(World::of([]).remote("a", &site.url())).await;
+    site.wait_until(|site| site.seen("subscriptions/listen").len() == 1).await;
+    site.change(|manners| manners.script.tools.truncate(2));
+    // A new server stands behind the site from now on, and the streams of the old one end.
+    site.forget_sessions();
+    lone.until_tools(2).await;
+    assert_eq!(site.seen("subscriptions/listen").len(), 2);
+}
+
+#[tokio::test]
 async fn forgotten_session_is_subscribed_anew() {
     let site = Site::start(Manners::new(Dialect::Legacy, script(false))).await;
     let lone = Lone::start(World::of([]).remote("a", &site.url())).await;

@@ -1,5 +1,6 @@
 //! Upstreams that are reached over HTTP, in both eras, and what becomes of them when they fail.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp::version::Era;
@@ -384,7 +385,7 @@ async fn unreachable_server_waits_and_says_why() {
     let world = world(&site);
     world.gateway.ready().await;
     let Phase::Waiting { reason } = phase(&world) else { panic!("{:?}", phase(&world)) };
-    assert!(reason.starts_with("can't be used: can't be reached: "), "{reason}");
+    assert!(reason.starts_with("can't be reached: "), "{reason}");
     assert!(reason.contains("refused"), "{reason}");
 }
 
@@ -461,4 +462,47 @@ async fn transport_of_the_configuration_is_used_without_asking() {
     let expected = "can't be used: it answered `initialize` with HTTP status 404; \
                     see whether `url` is right";
     assert_eq!(reason, expected);
+}
+
+#[tokio::test]
+async fn server_that_refuses_the_revision_is_spoken_to_in_one_that_it_names() {
+    for (supported, revision, asked) in [
+        (r#"["2026-07-28"]"#, "2026-07-28", 2),
+        (r#"["2025-06-18","2025-11-25"]"#, "2025-11-25", 1),
+    ] {
+        let site = site(Dialect::Both, false).await;
+        let error = format!(
+            r#"{{"code":-32022,"message":"no","data":{{"supported":{supported},"requested":"x"}}}}"#
+        );
+        site.fail("server/discover", Fault::Refuses(400, error.leak()));
+        let lone = Lone::start(World::of([]).remote("a", &site.url())).await;
+        let introduction = lone.upstream.status().introduction.unwrap();
+        assert_eq!(introduction.revision.as_str(), revision);
+        assert_eq!(site.seen("server/discover").len(), asked);
+    }
+}
+
+#[tokio::test]
+async fn list_that_breaks_off_is_asked_for_again() {
+    let site = site(Dialect::Legacy, false).await;
+    site.fail("tools/list", Fault::BreaksOff);
+    let lone = Lone::start(World::of([]).remote("a", &site.url())).await;
+    assert_eq!(lone.upstream.status().problems, [""; 0]);
+    assert_eq!(site.seen("tools/list").len(), 2);
+}
+
+#[tokio::test]
+async fn five_hundred_calls_at_a_time_are_all_answered() {
+    for dialect in [Dialect::Legacy, Dialect::Modern, Dialect::Sse] {
+        let site = site(dialect, true).await;
+        let lone = Arc::new(Lone::start(World::of([]).remote("a", &site.url())).await);
+        let call = |number: u64| {
+            let lone = Arc::clone(&lone);
+            async move { lone.call("echo", json!({"number": number})).await }
+        };
+        let calls: Vec<_> = (0..500).map(|number| tokio::spawn(call(number))).collect();
+        for (number, call) in (0_u64..).zip(calls) {
+            assert_eq!(call.await.unwrap()["structuredContent"]["number"], number, "{dialect:?}");
+        }
+    }
 }

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{Event, Phase, Upstream};
 use crate::connection::{Connection, Heard, Listener, Loss, jittered};
-use crate::conversation::{Introduction, introduce, read_lists};
+use crate::conversation::{Introduction, Problem, introduce, read_lists};
 use crate::hearing;
 use crate::launch::{Launch, Process};
 use crate::limits::{DRAIN_MAX, HEALTHY_AFTER, LIST_AGE_MIN, REOPEN_DELAY_MAX, STARTUP_LATE_MAX};
@@ -116,7 +116,8 @@ impl Upstream {
 
     async fn meet(&self, connection: &Connection) -> Result<(Connection, Introduction), String> {
         let era = self.0.settings.era;
-        let introduction = introduce(connection, era, STARTUP_LATE_MAX).await?;
+        let introduction = introduce(connection, era, STARTUP_LATE_MAX).await;
+        let introduction = introduction.map_err(|problem| format!("can't be used: {problem}"))?;
         Ok((connection.clone(), introduction))
     }
 
@@ -131,7 +132,11 @@ impl Upstream {
             known: self.0.manner.load().as_deref().copied(),
             listener: &|| self.listener(),
         };
-        let Met { connection, introduction, manner } = stranger.meet(STARTUP_LATE_MAX).await?;
+        let met = stranger.meet(STARTUP_LATE_MAX).await;
+        let Met { connection, introduction, manner } = met.map_err(|problem| match problem {
+            Problem::Gone(reason) => format!("{reason}; see whether it runs at {}", remote.url),
+            problem => format!("can't be used: {problem}"),
+        })?;
         self.0.manner.store(Some(Arc::new(manner)));
         Ok((connection, introduction))
     }
@@ -156,7 +161,7 @@ impl Upstream {
         let Acquaintance { connection, introduction, inventory, age, problems } = match acquaintance
         {
             Ok(acquaintance) => acquaintance,
-            Err(problem) => return format!("can't be used: {problem}"),
+            Err(problem) => return problem,
         };
         let former = self.0.connection.swap(Some(Arc::new(connection.clone())));
         self.0.inventory.store(Arc::new(inventory.clone()));

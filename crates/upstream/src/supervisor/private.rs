@@ -68,9 +68,9 @@ impl Upstream {
         let (connection, process, tail) = match &self.0.settings.launch {
             Launch::Url(remote) => {
                 let meeting = timeout(wait, Box::pin(self.meet_remote(remote))).await;
-                let met = meeting.unwrap_or_else(|_| Err(format!("it is silent for {wait:?}")));
-                let (connection, _) =
-                    met.map_err(|problem| broken(format!("gives no own session: {problem}")))?;
+                let met =
+                    meeting.unwrap_or_else(|_| Err(format!("gave no own session within {wait:?}")));
+                let (connection, _) = met.map_err(broken)?;
                 (connection, None, StderrTail::default())
             }
             launch @ (Launch::Command(_) | Launch::BuiltIn(_)) => {
