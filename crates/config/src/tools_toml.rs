@@ -1,5 +1,6 @@
 //! `tools.toml`, the native format.
 
+mod http;
 mod names;
 mod server;
 
@@ -37,6 +38,7 @@ pub fn read(
     if let Some(value) = top.get("surface") {
         value.choice(&[("activate", ())], faults);
     }
+    let http = top.get("http").map(|value| http::read(&value, surroundings, faults));
     let servers = servers(top.get("servers").as_ref(), surroundings, faults);
     top.close(&[], faults);
     Config {
@@ -46,6 +48,7 @@ pub fn read(
             uri_style: uri_style.unwrap_or_default(),
         },
         surface: Surface { inactive: inactive.unwrap_or_default() },
+        http: http.unwrap_or_default(),
     }
 }
 

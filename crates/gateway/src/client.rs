@@ -1,6 +1,7 @@
 //! One connected client: its handshake, its view, what is under way for it.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
@@ -61,6 +62,8 @@ pub struct Client {
     pub(crate) leaving: CancellationToken,
     /// Turns for calls, so that their answers can't fill the memory.
     pub(crate) turns: Semaphore,
+    /// Counts the messages of upstreams that found no room, of all clients.
+    lost_notices: Arc<AtomicU64>,
     state: Mutex<State>,
 }
 
@@ -96,7 +99,13 @@ struct PendingAsk {
 }
 
 impl Client {
-    pub(crate) fn new(id: u64, caller: Caller, owner: Owner, view: Arc<View>) -> Client {
+    pub(crate) fn new(
+        id: u64,
+        caller: Caller,
+        owner: Owner,
+        view: Arc<View>,
+        lost_notices: Arc<AtomicU64>,
+    ) -> Client {
         Client {
             id,
             owner,
@@ -105,6 +114,7 @@ impl Client {
             introduction: OnceLock::new(),
             leaving: CancellationToken::new(),
             turns: Semaphore::new(CALLS_AT_ONCE_MAX),
+            lost_notices,
             state: Mutex::new(State {
                 view,
                 outlet: None,
@@ -153,7 +163,10 @@ impl Client {
         let (client, out) = (Arc::clone(self), outbox.clone());
         let deliver = move |upcall| {
             // The place is taken first: a request that can't be sent must be refused at once.
-            let Some(place) = out.reserve() else { return false };
+            let Some(place) = out.reserve() else {
+                client.lost_notices.fetch_add(1, Ordering::Relaxed);
+                return false;
+            };
             let frame = match upcall {
                 Upcall::Notice(frame) => Some(frame),
                 Upcall::Ask(ask) => client.ask(ask, &out),

@@ -11,7 +11,7 @@ use mcp::json;
 use mcp::params::Params;
 use mcp::rpc::{self, Message, Outcome, Raw};
 use mcp::verdict;
-use mcp::version::Revision;
+use mcp::version::{Revision, Spoken};
 use upstream::connection::Call;
 
 use crate::Gateway;
@@ -132,6 +132,16 @@ impl Gateway {
         }
     }
 
+    /// The revisions that are switched on.
+    pub fn spoken(&self) -> &Spoken {
+        &self.0.spoken
+    }
+
+    /// The revision that an `initialize` with these parameters will agree on.
+    pub fn revision_asked(&self, params: Option<&Raw>) -> Revision {
+        read_introduction(params, &self.0.spoken).map_or(Revision::NEWEST, |known| known.revision)
+    }
+
     /// Takes a client that asks without a handshake for one of the oldest revision.
     pub fn assume_introduced(&self, client: &Client) {
         if let Ok(introducing) = client.begin_introduction() {
@@ -146,7 +156,7 @@ impl Gateway {
         client: &Arc<Client>,
         params: Option<&Raw>,
     ) -> Result<Outcome, Error> {
-        let introduction = read_introduction(params)
+        let introduction = read_introduction(params, &self.0.spoken)
             .map_err(|fault| Error::Params { method: "initialize", fault })?;
         let introducing = client.begin_introduction()?;
         tokio::select! {
@@ -233,7 +243,12 @@ impl Gateway {
         };
         let answered = async {
             let _turn = client.turns.acquire().await;
-            upstream.call(call).await
+            let timing = self.metrics().begin(upstream.name());
+            let outcome = upstream.call(call).await;
+            if let Some(timing) = timing {
+                timing.finish(&outcome);
+            }
+            outcome
         };
         tokio::select! {
             outcome = answered => Ok(outcome?),
@@ -272,19 +287,14 @@ impl Gateway {
     }
 }
 
-/// The revision that an `initialize` with these parameters will agree on.
-pub fn revision_asked(params: Option<&Raw>) -> Revision {
-    read_introduction(params).map_or(Revision::NEWEST, |introduction| introduction.revision)
-}
-
-fn read_introduction(params: Option<&Raw>) -> Result<Introduction, json::Fault> {
+fn read_introduction(params: Option<&Raw>, spoken: &Spoken) -> Result<Introduction, json::Fault> {
     let params = params.ok_or(json::Fault::Missing("protocolVersion"))?;
     let [version, capabilities] = params.members(["protocolVersion", "capabilities"])?;
     let version = version.ok_or(json::Fault::Missing("protocolVersion"))?;
     let version = json::string(version)
         .ok_or(json::Fault::WrongType { member: "protocolVersion", expected: "a string" })?;
     Ok(Introduction {
-        revision: Revision::negotiate(&version),
+        revision: spoken.negotiate(&version),
         capabilities: capabilities.map_or_else(|| Raw::trusted("{}"), |part| params.part(part)),
     })
 }

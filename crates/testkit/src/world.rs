@@ -11,6 +11,7 @@ use catalog::snapshot::Rules;
 use catalog::surface::{Inactive, Surface};
 use gateway::{Gateway, Member, Settings};
 use mcp::names::UriStyle;
+use mcp::version::Spoken;
 use serde_json::json;
 use tokio::io::{DuplexStream, duplex, split};
 use tokio::sync::broadcast;
@@ -144,6 +145,7 @@ impl Plan {
             upstreams,
             rules: Rules { starts_on, uri_style: self.uri_style },
             surface: Surface { inactive: self.inactive },
+            spoken: Spoken::default(),
         };
         // No process is started in memory, so the guard is never asked for.
         World { gateway: Gateway::start(settings, &Spawner::new("no guard")), fakes }

@@ -2,15 +2,16 @@
 
 use std::net::SocketAddr;
 
+use config::http::Http;
 use gateway::auth::BearerToken;
 use mcp::items::Kind;
+use server::http::Settings;
 use tokio::net::TcpListener;
 
 use crate::cli::{Cli, Misuse, Up};
-use crate::data_dir;
-use crate::host::{Host, Source, stop_on_signals};
+use crate::host::{Host, Plan, Source, stop_on_signals};
 use crate::report::Report;
-use crate::terminal;
+use crate::{data_dir, door, terminal};
 
 pub async fn run(cli: &Cli, up: &Up) -> anyhow::Result<i32> {
     if !up.listen.ip().is_loopback() {
@@ -19,12 +20,13 @@ pub async fn run(cli: &Cli, up: &Up) -> anyhow::Result<i32> {
             format!("`{listen}` is not an address of this machine alone; use `toolman serve`");
         return Err(Misuse(reason).into());
     }
-    let token = data_dir::token(cli)?;
+    let plan = Plan::read_or_demo(cli)?;
+    let token = data_dir::token(cli, &Http::default())?;
+    let settings = door::settings(&plan.http, BearerToken::new(&token))?;
     let listener = bind(up.listen).await?;
     let url = format!("http://{}/mcp", listener.local_addr()?);
-    let host = Host::start_or_demo(cli)?;
     let banner = |host: &Host| banner(host, &url, &token);
-    serve(host, listener, BearerToken::new(&token), banner).await
+    serve(plan.start(), listener, settings, banner).await
 }
 
 /// Opens the door's address.
@@ -39,14 +41,10 @@ pub async fn bind(listen: SocketAddr) -> Result<TcpListener, Misuse> {
 pub async fn serve(
     host: Host,
     listener: TcpListener,
-    token: BearerToken,
+    settings: Settings,
     banner: impl Fn(&Host) -> String,
 ) -> anyhow::Result<i32> {
     let stop = stop_on_signals()?;
-    // TD-112
-    let has_sse =
-        !std::env::var("ENABLE_LEGACY_MCP").is_ok_and(|value| matches!(&*value, "false" | "0"));
-    let settings = server::http::Settings { token, has_sse };
     let door = server::http::serve(host.gateway.clone(), listener, settings, stop.clone());
     let serving = tokio::spawn(door);
     tokio::select! {

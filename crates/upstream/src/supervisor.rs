@@ -3,6 +3,7 @@
 //! The handle is what the gateway holds; a task of its own does the rest and tells by events.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -91,6 +92,7 @@ struct Shared {
     status: watch::Sender<Status>,
     stderr: ArcSwap<StderrTail>,
     events: mpsc::Sender<Event>,
+    restarts: AtomicU64,
     stop: CancellationToken,
     stopped: CancellationToken,
 }
@@ -116,6 +118,7 @@ impl Upstream {
             status: watch::Sender::new(status),
             stderr: ArcSwap::default(),
             events,
+            restarts: AtomicU64::new(0),
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),
         }));
@@ -137,6 +140,11 @@ impl Upstream {
 
     pub fn status(&self) -> Status {
         self.0.status.borrow().clone()
+    }
+
+    /// How often it was started again.
+    pub fn restarts(&self) -> u64 {
+        self.0.restarts.load(Ordering::Relaxed)
     }
 
     /// What is kept of the server's stderr.
@@ -201,6 +209,7 @@ impl Upstream {
                 () = sleep(delay) => {}
                 () = self.0.stop.cancelled() => return,
             }
+            self.0.restarts.fetch_add(1, Ordering::Relaxed);
         }
     }
 

@@ -153,7 +153,7 @@ fn without_nul(value: &Value<'_>, text: String, faults: &mut Faults<'_>) -> Opti
     Some(text)
 }
 
-fn expanded(
+pub fn expanded(
     value: &Value<'_>,
     text: &str,
     environment: Environment<'_>,
@@ -204,7 +204,7 @@ fn restart(section: &mut Section<'_>, faults: &mut Faults<'_>) -> Restart {
         .unwrap_or(Restart::Never)
 }
 
-fn wait(
+pub fn wait(
     section: &mut Section<'_>,
     key: &'static str,
     default: Duration,
