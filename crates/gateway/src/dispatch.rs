@@ -293,9 +293,11 @@ fn read_introduction(params: Option<&Raw>, spoken: &Spoken) -> Result<Introducti
     let version = version.ok_or(json::Fault::Missing("protocolVersion"))?;
     let version = json::string(version)
         .ok_or(json::Fault::WrongType { member: "protocolVersion", expected: "a string" })?;
+    // A copy: a part would keep the whole message for as long as the session lives.
+    let capabilities = capabilities.unwrap_or("{}").to_owned();
     Ok(Introduction {
         revision: spoken.negotiate(&version),
-        capabilities: capabilities.map_or_else(|| Raw::trusted("{}"), |part| params.part(part)),
+        capabilities: Raw::trusted(capabilities),
     })
 }
 
