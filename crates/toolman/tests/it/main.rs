@@ -6,6 +6,7 @@ mod activation;
 mod bad_input;
 mod command_line;
 mod faults;
+mod http_limits;
 mod http_rules;
 mod lifecycle;
 mod many_upstreams;
