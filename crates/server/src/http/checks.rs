@@ -94,7 +94,36 @@ fn is_this_machine(host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_this_machine;
+    use gateway::auth::BearerToken;
+    use hyper::Uri;
+    use hyper::header::{HOST, HeaderMap, HeaderValue, ORIGIN};
+
+    use super::{Checks, is_this_machine};
+
+    #[track_caller]
+    fn check(hosts: &[&str], host: &'static str, origin: Option<&'static str>, is_served: bool) {
+        let checks = Checks {
+            token: BearerToken::new("s3cret"),
+            is_local: false,
+            hosts: hosts.iter().map(|&host| host.to_owned()).collect(),
+            origins: Vec::new(),
+        };
+        let mut headers = HeaderMap::from_iter([(HOST, HeaderValue::from_static(host))]);
+        headers.extend(origin.map(|origin| (ORIGIN, HeaderValue::from_static(origin))));
+        let source = checks.check_source(&Uri::from_static("/mcp"), &headers);
+        assert_eq!(source.is_ok(), is_served, "{host} {origin:?}");
+    }
+
+    #[test]
+    fn door_that_others_can_reach_serves_every_host_unless_some_are_named() {
+        check(&[], "gateway.example", None, true);
+        check(&[], "gateway.example", Some("https://gateway.example"), true);
+        check(&[], "gateway.example", Some("https://evil.example"), false);
+        check(&["gateway.example"], "gateway.example:8000", None, true);
+        check(&["gateway.example"], "127.0.0.1:8000", None, true);
+        check(&["gateway.example"], "evil.example", None, false);
+        check(&["gateway.example:443"], "gateway.example", None, false);
+    }
 
     #[test]
     fn only_names_of_this_machine_are_served() {

@@ -12,6 +12,7 @@ use super::endpoint::{Endpoint, error};
 use super::events::Body;
 use super::traffic::{Paced, Traffic};
 use super::wire::Lengths;
+use crate::limits::HEADERS_MAX;
 
 /// Answers a request.
 pub async fn answer(
@@ -23,7 +24,7 @@ pub async fn answer(
     let has_http1 = request.version() < Version::HTTP_2;
     let path = request.uri().path().to_owned();
     let (mut response, must_close) = match find_fault(traffic.lengths(), &request) {
-        Some(fault) => (error(StatusCode::BAD_REQUEST, fault), true),
+        Some((status, fault)) => (error(status, fault), true),
         None => {
             let response = respond(endpoint, request).await;
             let must_close = response.status() == StatusCode::REQUEST_TIMEOUT;
@@ -62,24 +63,28 @@ async fn respond(endpoint: &Arc<Endpoint>, request: Request<Incoming>) -> Respon
 ///
 /// What two servers could read differently is refused, and the connection is closed: what comes
 /// next on it might be the other half.
-fn find_fault<B>(lengths: &Lengths, request: &Request<B>) -> Option<&'static str> {
+fn find_fault<B>(lengths: &Lengths, request: &Request<B>) -> Option<(StatusCode, &'static str)> {
+    let bad = |reason| (StatusCode::BAD_REQUEST, reason);
     let (headers, uri) = (request.headers(), request.uri());
     let mut hosts = headers.get_all(HOST).iter();
     if request.version() >= Version::HTTP_2 {
         let authority = uri.authority().map(|authority| authority.as_str().as_bytes());
         let is_other = |host: &HeaderValue| authority.is_some_and(|a| a != host.as_bytes());
-        return hosts.any(is_other).then_some("`Host` is not the authority of the request");
+        if headers.len() > HEADERS_MAX {
+            return Some((StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "send fewer headers"));
+        }
+        return hosts.any(is_other).then_some(bad("`Host` is not the authority of the request"));
     }
     if headers.contains_key(TRANSFER_ENCODING) {
         if lengths.take_all() > 0 {
-            return Some("send `Content-Length` or `Transfer-Encoding`, not both");
+            return Some(bad("send `Content-Length` or `Transfer-Encoding`, not both"));
         }
     } else if headers.contains_key(CONTENT_LENGTH) {
         lengths.take_one();
     }
     match (hosts.next(), hosts.next()) {
         (Some(_), None) => None,
-        (None, _) => Some("the header `Host` is missing"),
-        (Some(_), Some(_)) => Some("the header `Host` must be there once"),
+        (None, _) => Some(bad("the header `Host` is missing")),
+        (Some(_), Some(_)) => Some(bad("the header `Host` must be there once")),
     }
 }

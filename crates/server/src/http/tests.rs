@@ -150,9 +150,10 @@ async fn client_that_never_reads_is_given_up() {
     // The answer does not fit into the room that there is.
     let mut stream = connect_with(64);
     stream.write_all(HEALTH.as_bytes()).await.unwrap();
-    sleep(ANSWER_STALL_MAX - Duration::from_secs(1)).await;
+    let second = Duration::from_secs(1);
+    sleep(ANSWER_STALL_MAX.saturating_sub(second)).await;
     stream.write_all(b"G").await.expect("it is still waited for");
-    sleep(Duration::from_secs(2)).await;
+    sleep(2 * second).await;
     assert!(stream.write_all(b"E").await.is_err(), "the connection is gone");
 }
 
@@ -221,6 +222,24 @@ async fn http2_connection_is_served_and_closed_when_idle() {
     let began = Instant::now();
     connection.await.unwrap();
     assert_eq!(began.elapsed().as_secs(), IDLE_MAX.as_secs());
+}
+
+#[tokio::test(start_paused = true)]
+async fn http2_heads_are_bounded_too() {
+    // H13
+    let (mut sender, _connection) = connect_h2(65_535).await;
+    for (count, size, status) in [(60, 8, 200), (65, 8, 431), (10, 4096, 431)] {
+        let mut request = health();
+        for number in 0..count {
+            let name: hyper::header::HeaderName = format!("x-{number}").parse().unwrap();
+            request.headers_mut().insert(name, "y".repeat(size).parse().unwrap());
+        }
+        let response = sender.send_request(request).await.unwrap();
+        assert_eq!(response.status(), status, "{count} headers of {size} bytes");
+    }
+    let mut request = health();
+    request.headers_mut().insert("host", "evil.example".parse().unwrap());
+    assert_eq!(sender.send_request(request).await.unwrap().status(), 400, "two names");
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,6 +8,7 @@ mod command_line;
 mod faults;
 mod http_limits;
 mod http_rules;
+mod http_settings;
 mod lifecycle;
 mod many_upstreams;
 mod orphans;
