@@ -166,3 +166,29 @@ impl HttpBody for Paced {
         hint
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http_body_util::{BodyExt as _, Full};
+    use hyper::body::Body as _;
+
+    use super::{Paced, Traffic};
+    use crate::limits::PIECE_BYTES;
+
+    #[tokio::test]
+    async fn large_answer_is_handed_over_in_pieces() {
+        let size = 2 * PIECE_BYTES + 1;
+        let body = Full::new(Bytes::from(vec![b'x'; size])).boxed_unsync();
+        let mut paced = Paced::new(body, Traffic::new().begin());
+        let mut pieces = Vec::new();
+        loop {
+            let left = size - pieces.iter().sum::<usize>();
+            assert_eq!(paced.size_hint().exact(), Some(left as u64));
+            let Some(frame) = paced.frame().await else { break };
+            pieces.push(frame.unwrap().into_data().unwrap().len());
+        }
+        assert_eq!(pieces, [PIECE_BYTES, PIECE_BYTES, 1]);
+        assert!(paced.is_end_stream());
+    }
+}

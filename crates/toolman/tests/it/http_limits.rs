@@ -68,8 +68,9 @@ impl Service {
     /// One figure of `/metrics`.
     pub async fn figure(&self, name: &str) -> u64 {
         let page = self.send("/metrics", &[], "").await.body;
-        let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        line.unwrap_or_else(|| panic!("no {name} in {page}")).parse().unwrap()
+        let value = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        assert!(value.is_some(), "no {name} in {page}");
+        value.unwrap().parse().unwrap()
     }
 
     /// Waits until a figure is this one.
@@ -233,15 +234,8 @@ async fn normal_client_is_served_among_hundreds_of_slow_ones() {
 async fn lack_of_files_is_survived_quietly() {
     // L19
     let folder = folder("", &[("a", "echo")]);
-    let log = std::fs::File::create(folder.path().join("log")).unwrap();
-    let command = folder.command(&[]);
-    let line = format!("ulimit -n 192; exec {TOOLMAN} serve --listen 127.0.0.1:0");
-    let mut shell = Command::new("sh");
-    shell.args(["-c", &line]).current_dir(folder.path()).kill_on_drop(true).stderr(log);
-    shell.envs(command.as_std().get_envs().filter_map(|(name, value)| Some((name, value?))));
-    shell.env("BEARER_TOKEN", TOKEN);
-    let service = Service::run(shell).await;
-    let streams = open(&service, 300, "").await;
+    let service = start_with_files(&folder, "-n 192").await;
+    let streams = open(&service, 150, "").await;
     let deadline = Instant::now() + PATIENCE;
     while open_files(service.pid) < 64 {
         assert!(Instant::now() < deadline, "{} files", open_files(service.pid));
@@ -257,6 +251,26 @@ async fn lack_of_files_is_survived_quietly() {
     assert_eq!(answer.status, 200);
     let log = std::fs::read_to_string(folder.path().join("log")).unwrap();
     assert!(log.lines().count() <= 5, "{log}");
+}
+
+/// Starts the service with another limit of open files; it logs to a file.
+async fn start_with_files(folder: &Folder, limit: &str) -> Service {
+    let log = std::fs::File::create(folder.path().join("log")).unwrap();
+    let line = format!("ulimit {limit}; exec {TOOLMAN} serve --listen 127.0.0.1:0");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &line]).current_dir(folder.path()).kill_on_drop(true).stderr(log);
+    shell.env("XDG_DATA_HOME", folder.path()).env("BEARER_TOKEN", TOKEN);
+    Service::run(shell).await
+}
+
+#[tokio::test]
+async fn as_many_files_are_opened_as_may_be() {
+    let folder = folder("", &[("a", "echo")]);
+    let service = start_with_files(&folder, "-S -n 192").await;
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", service.pid)).unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let numbers: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    assert_eq!(numbers[0], numbers[1].min(8192), "{line}");
 }
 
 /// The processor time of a process in hundredths of a second.
