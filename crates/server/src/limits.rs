@@ -15,6 +15,8 @@ pub const WRITE_STALL_MAX: Duration = Duration::from_mins(5);
 
 /// Connections at the same time, where there are files enough for them.
 pub const CONNECTIONS_MAX: usize = 1_024;
+/// Connections that wait to be accepted.
+pub const CONNECTIONS_WAITING_MAX: u32 = 1_024;
 /// Open files that are left for everything but connections.
 pub const FILES_RESERVED: usize = 128;
 /// Sessions at the same time; the one idle longest gives way.

@@ -27,7 +27,7 @@ pub async fn run(cli: &Cli, serve: &Serve) -> anyhow::Result<i32> {
     let flags = serve.tls_cert.as_deref().zip(serve.tls_key.as_deref());
     settings.tls = door::tls(flags, &plan.http)?;
     let scheme = if settings.tls.is_some() { "https" } else { "http" };
-    let listener = up::bind(listen).await?;
+    let listener = up::bind(listen)?;
     let address = listener.local_addr()?;
     let banner = |_: &Host| format!("toolman serves {scheme}://{address}/mcp\n");
     up::serve(plan.start(), listener, settings, banner).await

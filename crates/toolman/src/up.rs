@@ -6,7 +6,8 @@ use config::http::Http;
 use gateway::auth::BearerToken;
 use mcp::items::Kind;
 use server::http::Settings;
-use tokio::net::TcpListener;
+use server::limits::CONNECTIONS_WAITING_MAX;
+use tokio::net::{TcpListener, TcpSocket};
 
 use crate::cli::{Cli, Misuse, Up};
 use crate::host::{Host, Plan, Source, stop_on_signals};
@@ -23,18 +24,26 @@ pub async fn run(cli: &Cli, up: &Up) -> anyhow::Result<i32> {
     let plan = Plan::read_or_demo(cli)?;
     let token = data_dir::token(cli, &Http::default())?;
     let settings = door::settings(&plan.http, BearerToken::new(&token))?;
-    let listener = bind(up.listen).await?;
+    let listener = bind(up.listen)?;
     let url = format!("http://{}/mcp", listener.local_addr()?);
     let banner = |host: &Host| banner(host, &url, &token);
     serve(plan.start(), listener, settings, banner).await
 }
 
 /// Opens the door's address.
-pub async fn bind(listen: SocketAddr) -> Result<TcpListener, Misuse> {
-    TcpListener::bind(listen).await.map_err(|error| {
+pub fn bind(listen: SocketAddr) -> Result<TcpListener, Misuse> {
+    open(listen).map_err(|error| {
         let hint = "choose another port with `--listen 127.0.0.1:PORT`";
         Misuse(format!("can't listen on {listen}: {error}; {hint}"))
     })
+}
+
+fn open(listen: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if listen.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // Otherwise the address stays taken for a minute after a restart.
+    socket.set_reuseaddr(true)?;
+    socket.bind(listen)?;
+    socket.listen(CONNECTIONS_WAITING_MAX)
 }
 
 /// Serves until a signal comes; says so when every server has answered.
