@@ -8,6 +8,7 @@ mod body;
 mod checks;
 mod connection;
 mod cors;
+mod crowd;
 mod endpoint;
 mod events;
 mod legacy;
@@ -19,21 +20,21 @@ mod traffic;
 mod wire;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use gateway::Gateway;
 use gateway::auth::BearerToken;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::http::checks::Checks;
+use crate::http::crowd::Crowd;
 use crate::http::endpoint::Endpoint;
 use crate::http::sessions::Sessions;
 use crate::http::tls::Tls;
+use crate::http::traffic::Traffic;
 use crate::limits::{
     ACCEPT_COMPLAINT_EVERY, ACCEPT_PAUSE, CLOSE_MAX, CONNECTIONS_MAX, DRAIN_MAX, FILES_RESERVED,
     HANDSHAKE_TIMEOUT, SESSION_IDLE_MAX, SESSION_SWEEP,
@@ -85,24 +86,30 @@ pub async fn serve(
     stop: CancellationToken,
 ) {
     let is_local = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
-    let (places, tls) = (Arc::new(Semaphore::new(settings.connections_max)), settings.tls.clone());
+    let tls = settings.tls.clone();
     let endpoint = open(gateway, settings, is_local, stop.clone());
     let connections = TaskTracker::new();
     let mut complained = None;
     let mut sweep = interval(SESSION_SWEEP);
     loop {
-        let (stream, place) = tokio::select! {
-            accepted = accept(&listener, &places, &mut complained) => accepted,
+        let stream = tokio::select! {
+            stream = accept(&listener, &mut complained) => stream,
             _ = sweep.tick() => {
                 endpoint.sessions.expire();
                 continue;
             }
             () = stop.cancelled() => break,
         };
+        let member = tokio::select! {
+            member = endpoint.crowd.join() => member,
+            () = stop.cancelled() => break,
+        };
         let (endpoint, tls, stop) = (Arc::clone(&endpoint), tls.clone(), stop.clone());
         connections.spawn(async move {
-            serve_one(stream, endpoint, tls, stop).await;
-            drop(place);
+            tokio::select! {
+                () = serve_one(stream, &member.traffic, endpoint, tls, stop) => {}
+                () = member.leave.cancelled() => {}
+            }
         });
     }
     drop(listener);
@@ -124,58 +131,37 @@ fn open(
         origins: settings.allowed_origins,
     };
     let sessions = Sessions::new(gateway.clone(), settings.session_ttl);
-    Arc::new(Endpoint::new(gateway, sessions, checks, stop, settings.has_sse))
+    let crowd = Crowd::new(settings.connections_max);
+    Arc::new(Endpoint::new(gateway, sessions, checks, crowd, stop, settings.has_sse))
 }
 
 /// Agrees on TLS where there is one, then answers requests.
 async fn serve_one(
     stream: TcpStream,
+    traffic: &Traffic,
     endpoint: Arc<Endpoint>,
     tls: Option<Tls>,
     stop: CancellationToken,
 ) {
-    let _open = Open::count(&endpoint);
     let Some(Tls(acceptor)) = tls else {
-        return connection::serve(stream, endpoint.clone(), stop).await;
+        return connection::serve(stream, traffic, endpoint, stop).await;
     };
     let agreed = tokio::select! {
         agreed = timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)) => agreed,
         () = stop.cancelled() => return,
     };
     if let Ok(Ok(stream)) = agreed {
-        connection::serve(stream, endpoint.clone(), stop).await;
+        connection::serve(stream, traffic, endpoint, stop).await;
     }
 }
 
-/// A connection that counts as open.
-struct Open<'a>(&'a Endpoint);
-
-impl Open<'_> {
-    fn count(endpoint: &Endpoint) -> Open<'_> {
-        endpoint.metrics.connections.fetch_add(1, Ordering::Relaxed);
-        Open(endpoint)
-    }
-}
-
-impl Drop for Open<'_> {
-    fn drop(&mut self) {
-        self.0.metrics.connections.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-async fn accept(
-    listener: &TcpListener,
-    places: &Arc<Semaphore>,
-    complained: &mut Option<Instant>,
-) -> (TcpStream, OwnedSemaphorePermit) {
-    let place = Arc::clone(places).acquire_owned().await;
-    let place = place.expect("the semaphore is never closed");
+async fn accept(listener: &TcpListener, complained: &mut Option<Instant>) -> TcpStream {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 // Small messages go back and forth; waiting to fill packets costs 40 ms each.
                 _ = stream.set_nodelay(true);
-                return (stream, place);
+                return stream;
             }
             Err(error) => {
                 if complained.is_none_or(|at| at.elapsed() >= ACCEPT_COMPLAINT_EVERY) {

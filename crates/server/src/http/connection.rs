@@ -23,11 +23,10 @@ use crate::limits::{
 /// Answers the requests of a connection, in HTTP/1.1 or HTTP/2, as it begins.
 ///
 /// After `stop` the requests under way are answered and no others are taken.
-pub async fn serve<I>(io: I, endpoint: Arc<Endpoint>, stop: CancellationToken)
+pub async fn serve<I>(io: I, traffic: &Traffic, endpoint: Arc<Endpoint>, stop: CancellationToken)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let traffic = Traffic::new();
     let wire = Wire::new(io, Arc::clone(traffic.lengths()));
     let requests = traffic.clone();
     let service = service_fn(move |request| {

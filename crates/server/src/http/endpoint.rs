@@ -23,6 +23,7 @@ use tokio_util::task::TaskTracker;
 
 use super::body::{self, Fault};
 use super::checks::Checks;
+use super::crowd::Crowd;
 use super::events::{self, Body};
 use super::metrics::Metrics;
 use super::sessions::{Session, Sessions};
@@ -42,6 +43,7 @@ pub struct Endpoint {
     pub(super) gateway: Gateway,
     pub(super) sessions: Sessions,
     pub(super) checks: Checks,
+    pub(super) crowd: Arc<Crowd>,
     pub(super) metrics: Metrics,
     pub(super) stop: CancellationToken,
     /// Counts the requests that are being answered.
@@ -62,11 +64,12 @@ impl Endpoint {
         gateway: Gateway,
         sessions: Sessions,
         checks: Checks,
+        crowd: Arc<Crowd>,
         stop: CancellationToken,
         has_sse: bool,
     ) -> Endpoint {
         let (metrics, under_way) = (Metrics::default(), TaskTracker::new());
-        Endpoint { gateway, sessions, checks, metrics, stop, under_way, has_sse }
+        Endpoint { gateway, sessions, checks, crowd, metrics, stop, under_way, has_sse }
     }
 
     /// Waits until all requests are answered; to be called when no more are accepted.

@@ -23,8 +23,6 @@ pub struct Metrics {
     /// Answered requests by door and class.
     requests: [[AtomicU64; CLASSES.len()]; DOORS.len()],
     refused: [AtomicU64; REFUSALS.len()],
-    /// Connections that are open now.
-    pub connections: AtomicU64,
 }
 
 impl Metrics {
@@ -89,7 +87,7 @@ impl Endpoint {
         for (status, count) in REFUSALS.iter().zip(&metrics.refused) {
             page.line("refused_total", &format!(r#"status="{status}""#), load(count));
         }
-        let connections = load(&metrics.connections);
+        let connections = self.crowd.count();
         page.single("connections", "gauge", "Open HTTP connections.", connections);
         page.single("sessions", "gauge", "Open sessions.", self.sessions.count());
         let under_way = self.under_way.len();

@@ -23,6 +23,7 @@ use upstream::launch::Spawner;
 
 use super::endpoint::Endpoint;
 use super::events::Body;
+use super::traffic::Traffic;
 use super::{Settings, body, connection, open};
 use crate::limits::{ANSWER_STALL_MAX, BODIES_BYTES_MAX, IDLE_MAX, MESSAGE_BYTES_MAX};
 
@@ -50,7 +51,9 @@ fn door(ttl: Duration) -> Arc<Endpoint> {
 fn connect_with(room: usize) -> DuplexStream {
     let (ours, theirs) = duplex(room);
     let endpoint = door(Duration::from_hours(1));
-    tokio::spawn(connection::serve(theirs, endpoint, CancellationToken::new()));
+    tokio::spawn(async move {
+        connection::serve(theirs, &Traffic::new(), endpoint, CancellationToken::new()).await;
+    });
     ours
 }
 

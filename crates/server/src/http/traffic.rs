@@ -63,6 +63,12 @@ impl Traffic {
         Ticket { traffic: self.clone(), number }
     }
 
+    /// Since when there is no request; `None` while there is one.
+    pub fn idle_since(&self) -> Option<Instant> {
+        let state = self.state();
+        state.open.is_empty().then_some(state.idle_since)
+    }
+
     pub fn judge(&self) -> Verdict {
         let now = Instant::now();
         let state = self.state();
