@@ -11,7 +11,7 @@ use super::body;
 use super::endpoint::{Endpoint, json};
 use super::events::Body;
 
-/// The doors that share the HTTP port, by the first part of a path.
+/// The doors that share the HTTP port.
 const DOORS: [&str; 4] = ["http", "sse", "rest", "probe"];
 /// Statuses by their class.
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];

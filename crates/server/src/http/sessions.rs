@@ -92,12 +92,11 @@ impl Sessions {
 
     /// Forgets the sessions that nobody has used for too long.
     pub fn expire(&self) {
-        let now = Instant::now();
         self.lock().retain(|_, session| {
             if session.is_in_use() {
                 session.touch();
             }
-            let is_kept = now.saturating_duration_since(session.last_used()) <= self.ttl;
+            let is_kept = session.last_used().elapsed() <= self.ttl;
             if !is_kept {
                 self.gateway.disconnect(&session.client);
             }
@@ -111,9 +110,16 @@ impl Sessions {
     }
 
     pub fn find(&self, id: &str) -> Option<Arc<Session>> {
-        let session = Arc::clone(self.lock().get(id)?);
+        let mut open = self.lock();
+        let session = open.get(id)?;
+        if !session.is_in_use() && session.last_used().elapsed() > self.ttl {
+            // It is too old, and was only not looked for yet.
+            let session = open.remove(id)?;
+            self.gateway.disconnect(&session.client);
+            return None;
+        }
         session.touch();
-        Some(session)
+        Some(Arc::clone(session))
     }
 
     /// Ends a session; whether there was one.

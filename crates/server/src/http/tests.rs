@@ -196,7 +196,10 @@ async fn sessions_that_nobody_uses_are_forgotten() {
     endpoint.sessions.expire();
     assert_eq!(endpoint.sessions.count(), 1, "its stream is read");
     drop(reader);
+    let other = endpoint.sessions.admit(gateway::auth::local(None)).open();
     sleep(Duration::from_mins(2)).await;
+    assert!(endpoint.sessions.find(&other).is_none(), "even before anybody looks for old ones");
+    assert_eq!(endpoint.sessions.count(), 1);
     endpoint.sessions.expire();
     assert_eq!(endpoint.sessions.count(), 0);
 }
