@@ -2,9 +2,11 @@
 `python_v2.py URL TOKEN [MODE]` over HTTP.
 
 MODE is the SDK's: `legacy` (the default here) begins with `initialize`; `auto` asks for the modern
-era first and falls back. The last line on stdout is `ok`, or the exit code is 1.
+era first and finds it. The last line on stdout is `ok`, or the exit code is 1.
 """
 
+import asyncio
+import contextlib
 import sys
 
 # The scripts lie in the source tree, where no cache belongs.
@@ -66,9 +68,28 @@ async def connect(server, changes, progress) -> None:
     mode = sys.argv[3] if len(sys.argv) > 3 else "legacy"
     async with SdkClient(target(server), mode=mode, message_handler=on_message) as client:
         version = client.protocol_version
-        scenario.expect(version == "2025-11-25", "the newest legacy revision is spoken", version)
-        await scenario.walk(Client(client), changes, progress, uri_prefix="every_")
+        newest = "2025-11-25" if mode == "legacy" else "2026-07-28"
+        scenario.expect(version == newest, f"the newest revision of `{mode}` is spoken", version)
+        async with listening(client, changes, mode):
+            await scenario.walk(Client(client), changes, progress, uri_prefix="every_")
         progress.step = "close"
+
+
+@contextlib.asynccontextmanager
+async def listening(client: SdkClient, changes, mode: str):
+    """In the modern era one hears of changes only on a stream that one has asked for."""
+    if mode == "legacy":
+        yield
+        return
+    async with client.listen(tools_list_changed=True) as subscription:
+
+        async def note_all() -> None:
+            async for _ in subscription:
+                await changes.note()
+
+        noting = asyncio.create_task(note_all())
+        yield
+        noting.cancel()
 
 
 scenario.run(connect)

@@ -2,7 +2,7 @@
 // stdio, `node typescript_v2.mjs URL TOKEN [MODE]` over HTTP.
 //
 // MODE is the SDK's: `legacy` (the default) begins with `initialize`; `auto` asks for the modern
-// era first and falls back. The last line on stdout is `ok`, or the exit code is 1.
+// era first and finds it. The last line on stdout is `ok`, or the exit code is 1.
 
 import { peer, run } from "./scenario.mjs";
 

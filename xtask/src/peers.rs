@@ -52,22 +52,29 @@ pub fn install(workspace: &Path) -> Result<Vec<&'static str>, String> {
     Ok(stale.iter().map(|set| set.name).collect())
 }
 
-fn sets(manifests: &Path, home: &Path) -> [Set; 3] {
+fn sets(manifests: &Path, home: &Path) -> [Set; 5] {
     let python = |name, manifest| Set {
         name,
         runtime: Runtime::Python,
         manifests: vec![manifests.join("python").join(manifest)],
         directory: home.join(name),
     };
-    let npm = Set {
-        name: "npm",
+    let npm = |name| Set {
+        name,
         runtime: Runtime::Node,
         manifests: ["package.json", "package-lock.json"]
-            .map(|file| manifests.join("npm").join(file))
+            .map(|file| manifests.join(name).join(file))
             .into(),
-        directory: home.join("npm"),
+        directory: home.join(name),
     };
-    [npm, python("sdk1", "sdk1.txt"), python("sdk2", "sdk2.txt")]
+    // The conformance suite stands alone: it brings the Node that it needs.
+    [
+        npm("npm"),
+        npm("conformance"),
+        python("sdk1", "sdk1.txt"),
+        python("sdk2", "sdk2.txt"),
+        python("checks", "checks.txt"),
+    ]
 }
 
 fn install_side_by_side(site: &Site, sets: &[&Set]) -> Result<(), String> {

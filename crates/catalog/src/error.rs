@@ -14,19 +14,23 @@ pub enum Error {
     )]
     Inactive { kind: Kind, name: NamespacedName },
 
-    #[error("no {} is named `{}`; {}", .kind.noun(), shorten(.asked), hint_or_catalog(.similar))]
-    Unknown { kind: Kind, asked: String, similar: Vec<NamespacedName> },
+    #[error(
+        "no {} is named `{}`; {}",
+        .kind.noun(), shorten(.asked), hint(.similar).unwrap_or_else(|| (*.otherwise).to_owned())
+    )]
+    Unknown {
+        kind: Kind,
+        asked: String,
+        similar: Vec<NamespacedName>,
+        /// What to do where nothing is similar.
+        otherwise: &'static str,
+    },
 
     #[error(
         "`{}` could mean more than one {}; use one of {}",
         shorten(.asked), .kind.noun(), quoted(.candidates)
     )]
     Ambiguous { kind: Kind, asked: String, candidates: Vec<NamespacedName> },
-}
-
-fn hint_or_catalog(similar: &[NamespacedName]) -> String {
-    let hint = hint(similar);
-    hint.unwrap_or_else(|| "see the catalog in the description of `toolman_activate`".to_owned())
 }
 
 fn on_list(kind: Kind) -> &'static str {

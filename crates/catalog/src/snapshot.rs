@@ -7,13 +7,13 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use bytes::Bytes;
+use mcp::headers::ParamHeader;
 use mcp::items::{Definition, Inventory, Kind};
 use mcp::names::{Namespace, NamespacedName, UpstreamName, UriStyle};
 use mcp::text::is_hidden;
 use mcp::uri_template::UriTemplate;
 
 use crate::patterns::Patterns;
-use crate::surface::activate;
 
 /// Length of a description in the catalog of `toolman_activate`, in characters.
 const SUMMARY_CHARS: usize = 132;
@@ -31,6 +31,8 @@ pub struct Offer<'a> {
 pub struct Rules {
     pub starts_on: Patterns,
     pub uri_style: UriStyle,
+    /// Names of tools that are not the upstreams' to use.
+    pub reserved: &'static [&'static str],
 }
 
 /// Where an item comes from: its upstream, and its name there.
@@ -51,6 +53,8 @@ pub struct Item {
     /// The description on one line, cut for the catalog.
     pub summary: Box<str>,
     pub starts_on: bool,
+    /// The arguments of a tool that are mirrored into header fields.
+    pub param_headers: Vec<ParamHeader>,
     template: Option<Template>,
 }
 
@@ -178,7 +182,7 @@ impl Shelf {
         for offer in offers {
             for definition in offer.inventory.of(kind) {
                 let item = Item::expose(kind, definition, offer, rules);
-                let reserved = kind == Kind::Tool && item.name.as_str() == activate::NAME;
+                let reserved = kind == Kind::Tool && rules.reserved.contains(&item.name.as_str());
                 let kept = match owners.entry(item.name.clone()) {
                     _ if reserved => None,
                     Entry::Occupied(owner) => Some(owner.get().clone()),
@@ -238,6 +242,7 @@ impl Item {
             definition: definition.renamed(name.as_str()),
             summary: summarize(definition.description()),
             starts_on: rules.starts_on.matches(offer.upstream, &names),
+            param_headers: definition.param_headers().to_vec(),
             template: (kind == Kind::Template).then(|| Template {
                 matcher: UriTemplate::parse(definition.name()),
                 prefixes: prefixes(offer),

@@ -2,15 +2,25 @@
 
 pub mod activate;
 
+use mcp::items::Kind;
 use mcp::json;
 
 use crate::selection::Selection;
 use crate::snapshot::{Catalog, Item};
 
-/// The `activate` surface and its choices.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Surface {
-    pub inactive: Inactive,
+/// A manner of showing, with its choices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Surface {
+    /// The client switches items on and off with `toolman_activate`.
+    Activate { inactive: Inactive },
+    /// Everything under the ceiling is on, and nothing is added.
+    Filter,
+}
+
+impl Default for Surface {
+    fn default() -> Surface {
+        Surface::Activate { inactive: Inactive::default() }
+    }
 }
 
 /// What becomes of inactive tools in the list.
@@ -23,14 +33,55 @@ pub enum Inactive {
 }
 
 impl Surface {
-    /// The definition of the control tool.
-    pub fn control_tool(self, catalog: &Catalog, selection: &Selection) -> String {
-        activate::definition(catalog, selection)
+    /// The names of the control tools, which no upstream may have.
+    pub fn control_names(self) -> &'static [&'static str] {
+        match self {
+            Surface::Activate { .. } => &[activate::NAME],
+            Surface::Filter => &[],
+        }
+    }
+
+    /// The definitions of the control tools.
+    pub fn control_tools(self, catalog: &Catalog, selection: &Selection) -> Option<String> {
+        match self {
+            Surface::Activate { .. } => Some(activate::definition(catalog, selection)),
+            Surface::Filter => None,
+        }
+    }
+
+    /// Whether an item is on, by what the client has chosen.
+    pub fn is_on(self, selection: &Selection, item: &Item) -> bool {
+        match self {
+            Surface::Activate { .. } => selection.is_on(item),
+            Surface::Filter => true,
+        }
+    }
+
+    /// What a client is told of this surface when it connects.
+    pub fn instructions(self) -> Option<&'static str> {
+        match self {
+            Surface::Activate { .. } => Some(activate::INSTRUCTIONS),
+            Surface::Filter => None,
+        }
+    }
+
+    /// Where names are found, for a model that asked for a wrong one.
+    pub fn where_to_look(self, kind: Kind) -> &'static str {
+        match (self, kind) {
+            (Surface::Activate { .. }, _) => {
+                "see the catalog in the description of `toolman_activate`"
+            }
+            (Surface::Filter, Kind::Tool) => "see `tools/list`",
+            (Surface::Filter, Kind::Prompt) => "see `prompts/list`",
+            (Surface::Filter, Kind::Resource | Kind::Template) => {
+                "see `resources/list` and `resources/templates/list`"
+            }
+        }
     }
 
     /// The stand-in for an inactive item, where this surface shows one.
     pub fn stub(self, item: &Item) -> Option<String> {
-        if self.inactive == Inactive::Hidden || item.kind != mcp::items::Kind::Tool {
+        if self != (Surface::Activate { inactive: Inactive::Stub }) || item.kind != Kind::Tool {
             return None;
         }
         let summary = format!(

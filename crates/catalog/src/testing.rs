@@ -11,6 +11,7 @@ use mcp::rpc::Raw;
 
 use crate::patterns::Patterns;
 use crate::snapshot::{Catalog, Offer, Rules};
+use crate::surface::Surface;
 
 pub fn catalog(text: &str, starts_on: &[&str]) -> Arc<Catalog> {
     catalog_with(text, starts_on, UriStyle::Underscore)
@@ -23,7 +24,10 @@ pub fn catalog_with(text: &str, starts_on: &[&str], uri_style: UriStyle) -> Arc<
         .map(|(upstream, namespace, inventory)| Offer { upstream, namespace, inventory })
         .collect();
     let starts_on = Patterns::parse(starts_on).unwrap();
-    Arc::new(Catalog::assemble(&offers, &Rules { starts_on, uri_style }))
+    Arc::new(Catalog::assemble(
+        &offers,
+        &Rules { starts_on, uri_style, reserved: Surface::default().control_names() },
+    ))
 }
 
 fn parse_line(line: &str) -> (UpstreamName, Namespace, Inventory) {

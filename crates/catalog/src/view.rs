@@ -7,6 +7,9 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use mcp::items::Kind;
+use mcp::rpc::Raw;
+use mcp::translate;
+use mcp::version::Era;
 
 use crate::error::Error;
 use crate::selection::Selection;
@@ -20,6 +23,8 @@ pub struct View {
     selection: Selection,
     surface: Surface,
     lists: [OnceLock<Bytes>; Kind::ALL.len()],
+    /// The same for clients of the modern era.
+    modern_lists: [OnceLock<Bytes>; Kind::ALL.len()],
 }
 
 /// What a name asked for leads to: the item, and the name or URI to ask its upstream for.
@@ -31,7 +36,13 @@ pub struct Target<'a> {
 
 impl View {
     pub fn new(catalog: Arc<Catalog>, selection: Selection, surface: Surface) -> View {
-        View { catalog, selection, surface, lists: Default::default() }
+        View {
+            catalog,
+            selection,
+            surface,
+            lists: Default::default(),
+            modern_lists: Default::default(),
+        }
     }
 
     pub fn catalog(&self) -> &Arc<Catalog> {
@@ -44,12 +55,22 @@ impl View {
 
     /// The one decision: whether this client may see and use `item` now.
     pub fn is_visible(&self, item: &Item) -> bool {
-        self.selection.is_on(item)
+        self.surface.is_on(&self.selection, item)
     }
 
     /// The result of a list request.
     pub fn list(&self, kind: Kind) -> &Bytes {
         self.lists[kind as usize].get_or_init(|| self.render(kind))
+    }
+
+    /// The result of a list request of an era.
+    pub fn list_in(&self, kind: Kind, era: Era) -> &Bytes {
+        let list = self.list(kind);
+        match era {
+            Era::Legacy => list,
+            Era::Modern => self.modern_lists[kind as usize]
+                .get_or_init(|| translate::complete(&Raw::trusted(list.clone()), true).into()),
+        }
     }
 
     fn render(&self, kind: Kind) -> Bytes {
@@ -62,8 +83,10 @@ impl View {
             }
             out.put_slice(definition);
         };
-        if kind == Kind::Tool {
-            add(self.surface.control_tool(&self.catalog, &self.selection).as_bytes());
+        if kind == Kind::Tool
+            && let Some(tools) = self.surface.control_tools(&self.catalog, &self.selection)
+        {
+            add(tools.as_bytes());
         }
         for item in self.catalog.items(kind) {
             if self.is_visible(item) {
@@ -117,7 +140,8 @@ impl View {
             Kind::Resource => similar(asked, items.chain(self.catalog.items(Kind::Template))),
             _ => similar(asked, items),
         };
-        Error::Unknown { kind, asked: asked.to_owned(), similar }
+        let otherwise = self.surface.where_to_look(kind);
+        Error::Unknown { kind, asked: asked.to_owned(), similar, otherwise }
     }
 }
 

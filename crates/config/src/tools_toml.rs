@@ -35,9 +35,12 @@ pub fn read(
         let words = [("hidden", Inactive::Hidden), ("stub", Inactive::Stub)];
         value.choice(&words, faults)
     });
-    if let Some(value) = top.get("surface") {
-        value.choice(&[("activate", ())], faults);
-    }
+    let activate = Surface::Activate { inactive: inactive.unwrap_or_default() };
+    let surface = top.get("surface").and_then(|value| {
+        let words = [("activate", activate), ("filter", Surface::Filter)];
+        value.choice(&words, faults)
+    });
+    let surface = surface.unwrap_or(activate);
     let http = top.get("http").map(|value| http::read(&value, surroundings, faults));
     let servers = servers(top.get("servers").as_ref(), surroundings, faults);
     top.close(&[], faults);
@@ -46,8 +49,9 @@ pub fn read(
         rules: Rules {
             starts_on: starts_on.unwrap_or_default(),
             uri_style: uri_style.unwrap_or_default(),
+            reserved: surface.control_names(),
         },
-        surface: Surface { inactive: inactive.unwrap_or_default() },
+        surface,
         http: http.unwrap_or_default(),
     }
 }

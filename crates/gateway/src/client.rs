@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use bytes::Bytes;
 use catalog::view::View;
 use mcp::items::Kind;
+use mcp::json;
+use mcp::log_level::LogLevel;
 use mcp::params::exchange_progress_token;
 use mcp::rpc::{self, Outcome, Raw};
 use mcp::version::Revision;
@@ -17,6 +19,8 @@ use upstream::relay::{Ask, Relay, Upcall};
 use crate::auth::Caller;
 use crate::error::Error;
 use crate::limits::{ASKS_PER_CLIENT_MAX, CALLS_AT_ONCE_MAX, CALLS_PER_CLIENT_MAX};
+use crate::listeners::Listeners;
+use crate::logs;
 use crate::outbox::Outbox;
 
 /// Whom a client's selection belongs to.
@@ -26,6 +30,8 @@ pub enum Owner {
     Process,
     /// One session of several.
     Session,
+    /// A proven caller whose requests belong to no session; it has no handshake and no end.
+    Principal,
 }
 
 /// What a client said of itself in its handshake.
@@ -65,6 +71,7 @@ pub struct Client {
     /// Counts the messages of upstreams that found no room, of all clients.
     lost_notices: Arc<AtomicU64>,
     state: Mutex<State>,
+    listeners: Mutex<Listeners>,
 }
 
 #[derive(Debug)]
@@ -74,11 +81,22 @@ struct State {
     outlet: Option<Outlet>,
     /// Set once the client has said that it is ready.
     is_ready: bool,
+    /// Log messages must be as grave as this.
+    log_level: Option<LogLevel>,
     /// Notices that lists have changed, not sent yet.
     list_changes: BTreeSet<&'static str>,
-    calls: HashMap<Raw, CancellationToken>,
+    calls: HashMap<CallKey, CancellationToken>,
+    last_call: u64,
     last_ask: u64,
     asks: HashMap<u64, PendingAsk>,
+}
+
+/// What a call under way is known by. The ids of a session's requests differ; a principal may use
+/// one for several requests at once.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum CallKey {
+    Id(Raw),
+    Number(u64),
 }
 
 impl State {
@@ -98,6 +116,34 @@ struct PendingAsk {
     notices: mpsc::Sender<Bytes>,
 }
 
+impl Outlet {
+    pub(crate) fn outbox(&self) -> &Outbox {
+        &self.outbox
+    }
+
+    /// The same way for a request of the modern era: nothing can be asked on it, and only what
+    /// the request has asked for is told.
+    pub(crate) fn one_way(&self, log_level: Option<LogLevel>) -> Outlet {
+        let out = self.outbox.clone();
+        let deliver = move |upcall| match upcall {
+            Upcall::Notice(frame) => is_about_a_request(&frame, log_level) && out.try_send(frame),
+            Upcall::Ask(_) => false,
+        };
+        let relay = Relay { client: self.relay.client, deliver: Arc::new(deliver) };
+        Outlet { relay, outbox: self.outbox.clone() }
+    }
+}
+
+/// Whether a notification may be sent on the stream of a modern request.
+fn is_about_a_request(frame: &[u8], log_level: Option<LogLevel>) -> bool {
+    let method = json::members(frame, ["method"]).ok().and_then(|[method]| method);
+    match method.and_then(json::string).as_deref() {
+        Some("notifications/message") => logs::is_wanted(frame, log_level),
+        Some("notifications/progress") => true,
+        _ => false,
+    }
+}
+
 impl Client {
     pub(crate) fn new(
         id: u64,
@@ -106,12 +152,22 @@ impl Client {
         view: Arc<View>,
         lost_notices: Arc<AtomicU64>,
     ) -> Client {
+        let introduction = OnceLock::new();
+        let stage = if owner == Owner::Principal {
+            _ = introduction.set(Introduction {
+                revision: Revision::NEWEST_LEGACY,
+                capabilities: Raw::trusted("{}"),
+            });
+            Stage::Introduced
+        } else {
+            Stage::New
+        };
         Client {
             id,
             owner,
             caller,
-            stage: watch::Sender::new(Stage::New),
-            introduction: OnceLock::new(),
+            stage: watch::Sender::new(stage),
+            introduction,
             leaving: CancellationToken::new(),
             turns: Semaphore::new(CALLS_AT_ONCE_MAX),
             lost_notices,
@@ -119,11 +175,14 @@ impl Client {
                 view,
                 outlet: None,
                 is_ready: false,
+                log_level: None,
                 list_changes: BTreeSet::new(),
                 calls: HashMap::new(),
+                last_call: 0,
                 last_ask: 0,
                 asks: HashMap::new(),
             }),
+            listeners: Mutex::default(),
         }
     }
 
@@ -168,7 +227,7 @@ impl Client {
                 return false;
             };
             let frame = match upcall {
-                Upcall::Notice(frame) => Some(frame),
+                Upcall::Notice(frame) => client.wants(&frame).then_some(frame),
                 Upcall::Ask(ask) => client.ask(ask, &out),
             };
             frame.map(|frame| place.send(frame)).is_some()
@@ -190,6 +249,23 @@ impl Client {
     /// Exchanges the view by what `change` makes of it; nothing else changes it meanwhile.
     pub(crate) fn change_view<T>(&self, change: impl FnOnce(&mut Arc<View>) -> T) -> T {
         change(&mut self.state().view)
+    }
+
+    pub(crate) fn log_level(&self) -> Option<LogLevel> {
+        self.state().log_level
+    }
+
+    pub(crate) fn set_log_level(&self, level: LogLevel) {
+        self.state().log_level = Some(level);
+    }
+
+    /// Whether a notification is for this client; one that has set no level gets all logs.
+    fn wants(&self, frame: &[u8]) -> bool {
+        self.log_level().is_none_or(|least| logs::is_wanted(frame, Some(least)))
+    }
+
+    pub(crate) fn with_listeners<T>(&self, act: impl FnOnce(&mut Listeners) -> T) -> T {
+        act(&mut self.listeners.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn is_ready(&self) -> bool {
@@ -216,7 +292,11 @@ impl Client {
     /// Tells the client that its lists of these kinds are other ones, once a method; later, if it
     /// does not listen now. One that has not introduced itself has no lists yet.
     pub(crate) fn announce(self: &Arc<Self>, kinds: &[Kind]) {
-        if self.introduction().is_none() || kinds.is_empty() {
+        if kinds.is_empty() {
+            return;
+        }
+        self.with_listeners(|listeners| listeners.announce(self, kinds));
+        if self.introduction().is_none() {
             return;
         }
         let mut state = self.state();
@@ -241,16 +321,22 @@ impl Client {
         if state.calls.len() >= CALLS_PER_CLIENT_MAX {
             return Err(Error::Busy(CALLS_PER_CLIENT_MAX));
         }
-        if state.calls.contains_key(id) {
+        let key = if self.owner == Owner::Principal {
+            state.last_call += 1;
+            CallKey::Number(state.last_call)
+        } else {
+            CallKey::Id(id.clone())
+        };
+        if state.calls.contains_key(&key) {
             return Err(Error::IdInUse);
         }
         let cancelled = CancellationToken::new();
-        state.calls.insert(id.clone(), cancelled.clone());
-        Ok(Underway { client: self, id: id.clone(), cancelled })
+        state.calls.insert(key.clone(), cancelled.clone());
+        Ok(Underway { client: self, key, cancelled })
     }
 
     pub(crate) fn cancel(&self, id: &Raw) {
-        if let Some(call) = self.state().calls.get(id) {
+        if let Some(call) = self.state().calls.get(&CallKey::Id(id.clone())) {
             call.cancel();
         }
     }
@@ -376,12 +462,12 @@ impl Drop for Introducing<'_> {
 /// A request under way; forgotten when dropped.
 pub(crate) struct Underway<'a> {
     client: &'a Client,
-    id: Raw,
+    key: CallKey,
     pub cancelled: CancellationToken,
 }
 
 impl Drop for Underway<'_> {
     fn drop(&mut self) {
-        self.client.state().calls.remove(&self.id);
+        self.client.state().calls.remove(&self.key);
     }
 }

@@ -6,19 +6,24 @@ use std::sync::Arc;
 
 use catalog::surface::activate;
 use catalog::view::{Target, View};
+use mcp::headers::ParamHeader;
 use mcp::items::Kind;
-use mcp::json;
+use mcp::json::{self, Fault};
+use mcp::modern::{self, Envelope};
 use mcp::params::Params;
 use mcp::rpc::{self, Message, Outcome, Raw};
+use mcp::translate::{self, Passage};
 use mcp::verdict;
-use mcp::version::{Revision, Spoken};
+use mcp::version::{Era, Revision, Spoken};
 use upstream::connection::Call;
+use upstream::supervisor::Upstream;
 
 use crate::Gateway;
 use crate::client::{Client, Introduction, Outlet, Owner};
 use crate::error::Error;
-use crate::limits::INSTRUCTIONS_CHARS_MAX;
 use crate::refresh::changed_lists;
+use crate::tasks;
+use crate::welcome::server_info;
 
 /// A request of a client.
 #[derive(Clone, Debug)]
@@ -26,16 +31,67 @@ pub struct Request {
     pub id: Raw,
     pub method: String,
     pub params: Option<Raw>,
+    pub terms: Terms,
 }
 
-const INSTRUCTIONS: &str = "Toolman gathers the tools, resources and prompts of several servers. \
-    Only what is switched on is listed and can be used. The description of `toolman_activate` \
-    holds the catalog of everything there is; call it to switch on what the task needs, and to \
-    switch off what it no longer needs.";
+/// By which rules a request is made.
+#[derive(Clone, Debug)]
+pub enum Terms {
+    /// Those that the client's handshake has settled.
+    Handshake,
+    /// Its own: it says in itself who asks, and what for.
+    Own(Envelope),
+    /// It means to bring its own, but they can't be used.
+    Broken(Fault),
+}
+
+impl Request {
+    /// A request as its parameters say it is meant.
+    pub fn new(id: Raw, method: String, params: Option<Raw>) -> Request {
+        let is_modern = modern::is_modern(params.as_ref());
+        let terms = if is_modern { Terms::of(params.as_ref()) } else { Terms::Handshake };
+        Request { id, method, params, terms }
+    }
+
+    pub fn era(&self) -> Era {
+        match self.terms {
+            Terms::Handshake => Era::Legacy,
+            Terms::Own(_) | Terms::Broken(_) => Era::Modern,
+        }
+    }
+}
+
+impl Terms {
+    /// The terms of a request that brings its own.
+    pub fn of(params: Option<&Raw>) -> Terms {
+        Envelope::parse(params).map_or_else(Terms::Broken, Terms::Own)
+    }
+}
+
+/// A request with who makes it, and the way back.
+pub(crate) struct Asking<'a> {
+    pub client: &'a Arc<Client>,
+    pub request: &'a Request,
+    pub outlet: &'a Outlet,
+    pub era: Era,
+}
 
 impl Gateway {
     /// Answers a request. Messages that an upstream has for the client meanwhile go to `outlet`.
     pub async fn handle(
+        &self,
+        client: &Arc<Client>,
+        request: &Request,
+        outlet: &Outlet,
+    ) -> Result<Outcome, Error> {
+        match &request.terms {
+            Terms::Handshake => self.handle_in_session(client, request, outlet).await,
+            Terms::Own(envelope) => self.handle_alone(client, request, envelope, outlet).await,
+            Terms::Broken(fault) => Err(Error::Envelope(fault.clone())),
+        }
+    }
+
+    async fn handle_in_session(
         &self,
         client: &Arc<Client>,
         request: &Request,
@@ -50,44 +106,75 @@ impl Gateway {
             method if client.owner == Owner::Session && !client.is_ready() => {
                 return Err(Error::NotReady(method.to_owned()));
             }
+            "logging/setLevel" if self.any_declares("logging") => {
+                return self.set_log_level(client, request.params.as_ref());
+            }
+            method @ ("resources/subscribe" | "resources/unsubscribe") if self.can_subscribe() => {
+                return self.subscribe(client, method == "resources/subscribe", request);
+            }
             _ => {}
         }
-        let view = client.view();
-        let params = request.params.as_ref();
+        self.answer(&Asking { client, request, outlet, era: Era::Legacy }).await
+    }
+
+    /// Answers a request that belongs to no session.
+    async fn handle_alone(
+        &self,
+        client: &Arc<Client>,
+        request: &Request,
+        envelope: &Envelope,
+        outlet: &Outlet,
+    ) -> Result<Outcome, Error> {
+        let revision = self.0.spoken.parse(&envelope.version);
+        if revision.map(Revision::era) != Some(Era::Modern) {
+            let requested = envelope.version.clone();
+            return Err(Error::Revision { requested, spoken: self.0.spoken.clone() });
+        }
+        self.settled_or_leaving(client).await;
+        let log_level = self.log_level_of(envelope)?;
+        let outlet = &outlet.one_way(log_level);
         match request.method.as_str() {
-            "tools/list" => list(&view, Kind::Tool, params),
-            "resources/list" => list(&view, Kind::Resource, params),
-            "resources/templates/list" => list(&view, Kind::Template, params),
-            "prompts/list" => list(&view, Kind::Prompt, params),
+            "server/discover" => Ok(Outcome::Result(Raw::trusted(self.discovery()))),
+            "subscriptions/listen" => self.listen(client, request, outlet).await,
+            _ => self.answer(&Asking { client, request, outlet, era: Era::Modern }).await,
+        }
+    }
+
+    /// Answers what both eras have.
+    async fn answer(&self, asking: &Asking<'_>) -> Result<Outcome, Error> {
+        let view = asking.client.view();
+        let params = asking.request.params.as_ref();
+        match asking.request.method.as_str() {
+            "tools/list" => self.list(asking, &view, Kind::Tool),
+            "resources/list" => self.list(asking, &view, Kind::Resource),
+            "resources/templates/list" => self.list(asking, &view, Kind::Template),
+            "prompts/list" => self.list(asking, &view, Kind::Prompt),
             "tools/call" => {
                 let params = named(params, "tools/call", "name")?;
-                if params.name() == activate::NAME {
-                    return self.activate(client, &params);
+                if self.0.surface.control_names().contains(&params.name()) {
+                    return self.activate(asking, &params);
                 }
                 let target = view.resolve(Kind::Tool, params.name())?;
-                self.pass_on(client, request, "tools/call", &params, &target, outlet).await
+                self.pass_on(asking, "tools/call", &params, &target).await
             }
             "resources/read" => {
                 let params = named(params, "resources/read", "uri")?;
                 let target = view.resolve_uri(params.name())?;
-                self.pass_on(client, request, "resources/read", &params, &target, outlet).await
+                self.pass_on(asking, "resources/read", &params, &target).await
             }
             "prompts/get" => {
                 let params = named(params, "prompts/get", "name")?;
                 let target = view.resolve(Kind::Prompt, params.name())?;
-                self.pass_on(client, request, "prompts/get", &params, &target, outlet).await
+                self.pass_on(asking, "prompts/get", &params, &target).await
             }
             "completion/complete" => {
                 let method = "completion/complete";
                 let (kind, params) = Params::parse_reference(params)
                     .map_err(|fault| Error::Params { method, fault })?;
                 let target = view.resolve(kind, params.name())?;
-                self.pass_on(client, request, method, &params, &target, outlet).await
+                self.pass_on(asking, method, &params, &target).await
             }
-            "logging/setLevel" if self.any_declares("logging") => {
-                self.set_log_level(params);
-                Ok(Outcome::Result(Raw::trusted("{}")))
-            }
+            method if tasks::has_method(asking.era, method) => self.handle_task(asking).await,
             method => Err(Error::Method(method.to_owned())),
         }
     }
@@ -95,7 +182,9 @@ impl Gateway {
     /// Takes a message of a client; gives back a request, which is to be handled.
     pub fn take(&self, client: &Client, message: Message) -> Option<Request> {
         match message {
-            Message::Request { id, method, params } => return Some(Request { id, method, params }),
+            Message::Request { id, method, params } => {
+                return Some(Request::new(id, method, params));
+            }
             Message::Notification { method, params } => {
                 self.notice(client, &method, params.as_ref());
             }
@@ -139,7 +228,8 @@ impl Gateway {
 
     /// The revision that an `initialize` with these parameters will agree on.
     pub fn revision_asked(&self, params: Option<&Raw>) -> Revision {
-        read_introduction(params, &self.0.spoken).map_or(Revision::NEWEST, |known| known.revision)
+        let introduction = read_introduction(params, &self.0.spoken);
+        introduction.map_or(Revision::NEWEST_LEGACY, |known| known.revision)
     }
 
     /// Takes a client that asks without a handshake for one of the oldest revision.
@@ -159,44 +249,54 @@ impl Gateway {
         let introduction = read_introduction(params, &self.0.spoken)
             .map_err(|fault| Error::Params { method: "initialize", fault })?;
         let introducing = client.begin_introduction()?;
+        self.settled_or_leaving(client).await;
+        let revision = introduction.revision;
+        introducing.finish(introduction);
+        Ok(Outcome::Result(Raw::trusted(self.introduction(revision))))
+    }
+
+    /// Begins or ends the watching of a resource for a session.
+    fn subscribe(
+        &self,
+        client: &Arc<Client>,
+        begins: bool,
+        request: &Request,
+    ) -> Result<Outcome, Error> {
+        let params = named(request.params.as_ref(), "resources/subscribe", "uri")?;
+        if begins {
+            self.watch_in_session(client, params.name())?;
+        } else {
+            self.unwatch_in_session(client, params.name());
+        }
+        Ok(Outcome::Result(Raw::trusted("{}")))
+    }
+
+    /// The header fields that a call of a tool must come with, each with the argument it repeats.
+    pub fn mirrored(&self, client: &Client, request: &Request) -> Vec<(String, Option<String>)> {
+        let view = client.view();
+        if request.method != "tools/call" {
+            return Vec::new();
+        }
+        let Ok(params) = named(request.params.as_ref(), "tools/call", "name") else {
+            return Vec::new();
+        };
+        let Ok(target) = view.resolve(Kind::Tool, params.name()) else { return Vec::new() };
+        let arguments = arguments(&params);
+        let field =
+            |header: &ParamHeader| (header.name.clone(), header.find(arguments.unwrap_or("{}")));
+        target.item.param_headers.iter().map(field).collect()
+    }
+
+    /// Waits for starting upstreams, unless the client waits for nobody.
+    async fn settled_or_leaving(&self, client: &Client) {
         tokio::select! {
             () = self.settled() => {}
             () = client.leaving.cancelled() => {}
         }
-        let revision = introduction.revision;
-        introducing.finish(introduction);
-        let optional = |capability: &'static str, declared: &'static str| {
-            if self.any_declares(capability) { declared } else { "" }
-        };
-        Ok(Outcome::Result(Raw::trusted(format!(
-            r#"{{"protocolVersion":"{revision}","capabilities":{{{}{}"tools":{{"listChanged":true}},"resources":{{"listChanged":true}},"prompts":{{"listChanged":true}}}},"serverInfo":{{"name":"toolman","title":"Toolman","version":"{}"}},"instructions":{}}}"#,
-            optional("completions", r#""completions":{},"#),
-            optional("logging", r#""logging":{},"#),
-            env!("CARGO_PKG_VERSION"),
-            json::quote(&self.instructions()),
-        ))))
     }
 
-    /// Our own instructions, and what the upstreams say of themselves.
-    fn instructions(&self) -> String {
-        let mut text = INSTRUCTIONS.to_owned();
-        for (_, upstream) in self.upstreams() {
-            let introduction = upstream.status().introduction;
-            if let Some(instructions) = introduction.and_then(|known| known.instructions) {
-                let cut: String = instructions.chars().take(INSTRUCTIONS_CHARS_MAX).collect();
-                text.push_str(&format!("\n\n# {}\n\n{}", upstream.name(), cut.trim()));
-            }
-        }
-        text
-    }
-
-    fn any_declares(&self, capability: &'static str) -> bool {
-        self.upstreams().any(|(_, upstream)| {
-            upstream.status().introduction.is_some_and(|known| known.declares(capability))
-        })
-    }
-
-    fn activate(&self, client: &Arc<Client>, params: &Params) -> Result<Outcome, Error> {
+    fn activate(&self, asking: &Asking<'_>, params: &Params) -> Result<Outcome, Error> {
+        let client = asking.client;
         let [arguments] = params
             .raw()
             .members(["arguments"])
@@ -218,25 +318,47 @@ impl Gateway {
         client.announce(&kinds);
         let result = Ok(activation.confirmation.as_str());
         let result = verdict::tool_result(result, activation.definitions.as_deref());
-        Ok(Outcome::Result(Raw::trusted(result)))
+        let result = Raw::trusted(result);
+        Ok(Outcome::Result(match asking.era {
+            Era::Legacy => result,
+            Era::Modern => translate::complete(&result, false),
+        }))
     }
 
     /// Passes a request on to the upstream that its item comes from.
     async fn pass_on(
         &self,
-        client: &Arc<Client>,
-        request: &Request,
-        method: &'static str,
+        asking: &Asking<'_>,
+        method: &str,
         params: &Params,
         target: &Target<'_>,
-        outlet: &Outlet,
     ) -> Result<Outcome, Error> {
+        let upstream = self.upstream(&target.item.origin.upstream);
+        let outcome = self.forward(asking, method, params, upstream, target.upstream_name).await?;
+        if method == "tools/call" {
+            self.note_task(asking, upstream, &outcome);
+        }
+        Ok(outcome)
+    }
+
+    /// Makes a request of a client to an upstream, about what is called `subject` there.
+    pub(crate) async fn forward(
+        &self,
+        asking: &Asking<'_>,
+        method: &str,
+        params: &Params,
+        upstream: &Upstream,
+        subject: &str,
+    ) -> Result<Outcome, Error> {
+        let Asking { client, request, outlet, .. } = asking;
         let underway = client.begin(&request.id)?;
-        let upstream = self.0.by_name.get(&target.item.origin.upstream);
-        let upstream = upstream.expect("the catalog holds items of our upstreams only");
+        let client_says = says_of(asking, upstream.era());
+        let passage =
+            Passage { client: asking.era, upstream: upstream.era(), client_says: &client_says };
         let call = Call {
             method,
-            params: &|token| Some(params.forward(target.upstream_name, token)),
+            subject: Some(subject),
+            params: &|token| Some(params.translate(&passage, subject, token)),
             relay: Some(outlet.relay.clone()),
             progress_token: params.progress_token(),
             timeout: upstream.settings().call_timeout,
@@ -251,32 +373,23 @@ impl Gateway {
             outcome
         };
         tokio::select! {
-            outcome = answered => Ok(outcome?),
+            outcome = answered => Ok(passage.answer(method, outcome?)),
             () = underway.cancelled.cancelled() => Err(Error::Cancelled),
         }
     }
 
-    /// Tells all upstreams that log. Their answers are not waited for: one may be slow.
-    fn set_log_level(&self, params: Option<&Raw>) {
-        for (_, upstream) in self.upstreams() {
-            let introduction = upstream.status().introduction;
-            if !introduction.is_some_and(|known| known.declares("logging")) {
-                continue;
+    /// A list; there is one page only.
+    fn list(&self, asking: &Asking<'_>, view: &View, kind: Kind) -> Result<Outcome, Error> {
+        let method = kind.list_method();
+        if asking.era == Era::Modern && !self.offers(kind) {
+            return Err(Error::Method(method.to_owned()));
+        }
+        let cursor = asking.request.params.as_ref().map(|params| params.members(["cursor"]));
+        match cursor.transpose().map_err(|fault| Error::Params { method, fault })? {
+            None | Some([None | Some("null")]) => {
+                Ok(Outcome::Result(Raw::trusted(view.list_in(kind, asking.era).clone())))
             }
-            let (upstream, params) = (upstream.clone(), params.cloned());
-            tokio::spawn(async move {
-                let params = |_: &str| params.as_ref().map(|params| params.as_bytes().to_vec());
-                let call = Call {
-                    method: "logging/setLevel",
-                    params: &params,
-                    relay: None,
-                    progress_token: None,
-                    timeout: upstream.settings().call_timeout,
-                };
-                if let Err(error) = upstream.call(call).await {
-                    tracing::warn!(%error, "could not set the log level");
-                }
-            });
+            Some([Some(_)]) => Err(Error::Cursor),
         }
     }
 
@@ -287,12 +400,12 @@ impl Gateway {
     }
 }
 
-fn read_introduction(params: Option<&Raw>, spoken: &Spoken) -> Result<Introduction, json::Fault> {
-    let params = params.ok_or(json::Fault::Missing("protocolVersion"))?;
+fn read_introduction(params: Option<&Raw>, spoken: &Spoken) -> Result<Introduction, Fault> {
+    let params = params.ok_or(Fault::Missing("protocolVersion"))?;
     let [version, capabilities] = params.members(["protocolVersion", "capabilities"])?;
-    let version = version.ok_or(json::Fault::Missing("protocolVersion"))?;
+    let version = version.ok_or(Fault::Missing("protocolVersion"))?;
     let version = json::string(version)
-        .ok_or(json::Fault::WrongType { member: "protocolVersion", expected: "a string" })?;
+        .ok_or(Fault::WrongType { member: "protocolVersion", expected: "a string" })?;
     // A copy: a part would keep the whole message for as long as the session lives.
     let capabilities = capabilities.unwrap_or("{}").to_owned();
     Ok(Introduction {
@@ -301,18 +414,21 @@ fn read_introduction(params: Option<&Raw>, spoken: &Spoken) -> Result<Introducti
     })
 }
 
+/// The arguments of a call, as they were written.
+fn arguments(params: &Params) -> Option<&str> {
+    params.raw().members(["arguments"]).ok().and_then(|[arguments]| arguments)
+}
+
 fn named(raw: Option<&Raw>, method: &'static str, key: &'static str) -> Result<Params, Error> {
     Params::parse(raw, key).map_err(|fault| Error::Params { method, fault })
 }
 
-/// A list; there is one page only.
-fn list(view: &View, kind: Kind, params: Option<&Raw>) -> Result<Outcome, Error> {
-    let method = kind.list_method();
-    let cursor = params.map(|params| params.members(["cursor"])).transpose();
-    match cursor.map_err(|fault| Error::Params { method, fault })? {
-        None | Some([None | Some("null")]) => {
-            Ok(Outcome::Result(Raw::trusted(view.list(kind).clone())))
-        }
-        Some([Some(_)]) => Err(Error::Cursor),
+/// What an upstream that keeps no session is told of a client that has one.
+fn says_of(asking: &Asking<'_>, upstream: Era) -> String {
+    if asking.era == upstream || upstream == Era::Legacy {
+        return String::new();
     }
+    // What it would ask for can't be carried back, so it is told that nothing can be asked.
+    let log_level = asking.client.log_level().map(|level| json::quote(level.as_str()));
+    translate::request_members("{}", &server_info(), log_level.as_deref())
 }

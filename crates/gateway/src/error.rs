@@ -2,7 +2,9 @@
 
 use mcp::items::Kind;
 use mcp::json::Fault;
+use mcp::names::UpstreamName;
 use mcp::text::shorten;
+use mcp::version::Spoken;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -20,6 +22,23 @@ pub enum Error {
 
     #[error("the parameters of `{method}` can't be used: {fault}")]
     Params { method: &'static str, fault: Fault },
+
+    /// A request of the modern era that does not say what it must.
+    #[error("`params._meta` can't be used: {0}")]
+    Envelope(Fault),
+
+    #[error("protocol revision `{}` is not spoken", shorten(.requested))]
+    Revision { requested: String, spoken: Spoken },
+
+    #[error("upstream `{upstream}` does not tell when its resources change")]
+    Unwatchable { upstream: UpstreamName },
+
+    #[error("no task has the id `{}`; it may have ended long ago", shorten(.0))]
+    UnknownTask(String),
+
+    /// The client must say that it supports the extension.
+    #[error("this needs the extension `{0}`; declare it in the client's capabilities")]
+    MissingExtension(&'static str),
 
     #[error("there is no such page; list again without `cursor`")]
     Cursor,
@@ -57,6 +76,12 @@ pub enum Class {
     Control,
     /// The request's parameters are wrong.
     Params,
+    /// The request does not say of itself what it must.
+    Envelope,
+    /// The client can't be asked for, or does not support, what the request needs.
+    Capability,
+    /// The request is of a revision that is not spoken.
+    Revision,
     Method,
     /// The client broke the rules of the protocol.
     Protocol,
@@ -64,7 +89,39 @@ pub enum Class {
     Cancelled,
 }
 
+/// How an upstream failed, for doors that tell these apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// It is not there, or what it says is no answer.
+    Failed,
+    /// It did not answer in time.
+    Silent,
+    /// It has too much to do.
+    Busy,
+}
+
 impl Error {
+    /// The URI that no resource has, if that is what is wrong.
+    pub fn unknown_uri(&self) -> Option<&str> {
+        match self {
+            Error::Catalog(catalog::error::Error::Unknown {
+                kind: Kind::Resource, asked, ..
+            }) => Some(asked),
+            _ => None,
+        }
+    }
+
+    /// How the upstream failed, if one did.
+    pub fn trouble(&self) -> Option<Trouble> {
+        use upstream::error::Error as Failure;
+        let Error::Upstream(failure) = self else { return None };
+        Some(match failure {
+            Failure::Timeout { .. } | Failure::Unfinished { .. } => Trouble::Silent,
+            Failure::Busy { .. } => Trouble::Busy,
+            _ => Trouble::Failed,
+        })
+    }
+
     pub fn class(&self) -> Class {
         use catalog::error::Error as Refusal;
         match self {
@@ -75,7 +132,13 @@ impl Error {
             ) => Class::Item(*kind),
             Error::Upstream(_) => Class::Upstream,
             Error::Control(_) => Class::Control,
-            Error::Params { .. } | Error::Cursor => Class::Params,
+            Error::MissingExtension(_) => Class::Capability,
+            Error::Params { .. }
+            | Error::Cursor
+            | Error::UnknownTask(_)
+            | Error::Unwatchable { .. } => Class::Params,
+            Error::Envelope(_) => Class::Envelope,
+            Error::Revision { .. } => Class::Revision,
             Error::Method(_) => Class::Method,
             Error::Uninitialized(_)
             | Error::NotReady(_)

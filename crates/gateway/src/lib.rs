@@ -4,12 +4,19 @@
 
 pub mod auth;
 pub mod client;
+pub mod definitions;
 pub mod dispatch;
 pub mod error;
 pub mod limits;
 pub mod metrics;
 pub mod outbox;
 pub mod refresh;
+
+mod listeners;
+mod logs;
+mod tasks;
+mod watches;
+mod welcome;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,10 +28,12 @@ use catalog::snapshot::{Catalog, Rules};
 use catalog::surface::Surface;
 use catalog::view::View;
 use mcp::items::Inventory;
+use mcp::log_level::LogLevel;
 use mcp::names::{Namespace, UpstreamName};
 use mcp::version::Spoken;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio_util::sync::CancellationToken;
 use upstream::launch::Spawner;
 use upstream::supervisor::{Phase, Settings as UpstreamSettings, Upstream};
 
@@ -32,6 +41,8 @@ use crate::auth::Caller;
 use crate::client::{Client, Owner};
 use crate::limits::{EVENTS_MAX, SETTLE_MAX, SETTLE_QUIET, STOP_MAX};
 use crate::metrics::Metrics;
+use crate::tasks::Tasks;
+use crate::watches::Watch;
 
 /// What a gateway is made of.
 #[derive(Clone, Debug)]
@@ -76,10 +87,18 @@ struct Shared {
     shown: ArcSwap<Vec<Arc<Inventory>>>,
     /// Counts the snapshots, so that one can wait for the next.
     generation: watch::Sender<u64>,
+    watches: Mutex<Vec<Watch>>,
+    tasks: Mutex<Tasks>,
+    /// The least grave log messages that anybody wants.
+    lowest_log_level: Mutex<Option<LogLevel>>,
+    /// Cancelled when what would never end by itself is to end.
+    winding_down: CancellationToken,
 }
 
 struct Clients {
     connected: HashMap<u64, Arc<Client>>,
+    /// As many as there are callers that can prove themselves.
+    principals: HashMap<Caller, Arc<Client>>,
     /// The view that a client begins with.
     initial: Arc<View>,
 }
@@ -105,11 +124,19 @@ impl Gateway {
             spoken: settings.spoken,
             by_name: named.collect(),
             upstreams,
-            clients: Mutex::new(Clients { connected: HashMap::new(), initial: Arc::new(initial) }),
+            clients: Mutex::new(Clients {
+                connected: HashMap::new(),
+                principals: HashMap::new(),
+                initial: Arc::new(initial),
+            }),
             last_client: AtomicU64::new(0),
             metrics,
             shown: ArcSwap::default(),
             generation: watch::Sender::new(0),
+            watches: Mutex::default(),
+            tasks: Mutex::default(),
+            lowest_log_level: Mutex::default(),
+            winding_down: CancellationToken::new(),
         }));
         tokio::spawn(refresh::run(gateway.clone(), heard));
         gateway
@@ -117,10 +144,24 @@ impl Gateway {
 
     /// A new client, not yet introduced.
     pub fn connect(&self, caller: Caller, owner: Owner) -> Arc<Client> {
+        self.admit(&mut self.clients(), caller, owner)
+    }
+
+    /// The one client of a proven caller whose requests belong to no session.
+    pub fn principal(&self, caller: &Caller) -> Arc<Client> {
+        let mut clients = self.clients();
+        if let Some(client) = clients.principals.get(caller) {
+            return Arc::clone(client);
+        }
+        let client = self.admit(&mut clients, caller.clone(), Owner::Principal);
+        clients.principals.insert(caller.clone(), Arc::clone(&client));
+        client
+    }
+
+    fn admit(&self, clients: &mut Clients, caller: Caller, owner: Owner) -> Arc<Client> {
         let id = self.0.last_client.fetch_add(1, Ordering::Relaxed);
         tracing::info!(client = id, agent = caller.agent.as_deref(), "connected");
         let lost = Arc::clone(&self.0.metrics.lost_notices);
-        let mut clients = self.clients();
         let client = Arc::new(Client::new(id, caller, owner, Arc::clone(&clients.initial), lost));
         clients.connected.insert(id, Arc::clone(&client));
         client
@@ -129,7 +170,13 @@ impl Gateway {
     /// Forgets a client; what is under way for it is cancelled.
     pub fn disconnect(&self, client: &Client) {
         self.clients().connected.remove(&client.id);
+        self.unwatch_all(client);
         client.close();
+    }
+
+    /// Ends what would never end by itself, in good order: the streams of those who listen.
+    pub fn wind_down(&self) {
+        self.0.winding_down.cancel();
     }
 
     /// All upstreams in the order of the configuration.
@@ -196,6 +243,11 @@ impl Gateway {
         for stop in stops.collect::<Vec<_>>() {
             _ = timeout_at(latest, stop).await;
         }
+    }
+
+    /// The upstream of an item; the catalog holds items of our upstreams only.
+    pub(crate) fn upstream(&self, name: &UpstreamName) -> &Upstream {
+        self.0.by_name.get(name).expect("the catalog holds items of our upstreams only")
     }
 
     fn clients(&self) -> MutexGuard<'_, Clients> {

@@ -14,6 +14,14 @@ pub const OUTBOX_FRAMES_MAX: usize = 256;
 pub const OUTBOX_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes that are written to a pipe at a time, unless one message has more.
 pub const BATCH_BYTES: usize = 64 * 1024;
+/// Streams on which one client hears of changes.
+pub const LISTENERS_MAX: usize = 64;
+/// Resources that one client watches.
+pub const WATCHES_MAX: usize = 256;
+/// Tasks whose owners are remembered.
+pub const TASKS_MAX: usize = 10_000;
+/// Pages that are read of an upstream's list of tasks.
+pub const TASK_PAGES_MAX: usize = 10;
 /// Events of all upstreams that wait to be looked at.
 pub const EVENTS_MAX: usize = 1_024;
 /// Of an upstream's instructions, how much is passed on.

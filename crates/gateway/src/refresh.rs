@@ -26,6 +26,9 @@ pub(crate) async fn run(gateway: Gateway, mut heard: mpsc::Receiver<Event>) {
             match event {
                 Event::Changed => has_changed = true,
                 Event::Unsolicited(upcall) => gateway.deliver(upcall),
+                Event::Updated { upstream, params } => {
+                    gateway.resource_updated(&upstream, &params);
+                }
             }
         }
         if has_changed {

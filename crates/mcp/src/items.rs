@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use crate::headers::{self, ParamHeader};
 use crate::json;
 use crate::rpc::Raw;
 
@@ -90,6 +91,7 @@ pub struct Definition {
     name: Box<str>,
     name_span: Range<usize>,
     description: Box<str>,
+    param_headers: Vec<ParamHeader>,
 }
 
 impl Definition {
@@ -102,15 +104,17 @@ impl Definition {
         let name = json::string(name_text)
             .ok_or_else(|| format!("member `{}` must be a string", kind.key()))?;
         check_name(kind, &name)?;
-        if kind == Kind::Tool {
-            check_schema(schema)?;
-        }
+        let param_headers = match kind {
+            Kind::Tool => check_schema(schema)?,
+            Kind::Resource | Kind::Template | Kind::Prompt => Vec::new(),
+        };
         let description =
             description.and_then(json::string).or_else(|| title.and_then(json::string));
         Ok(Definition {
             name: name.into(),
             name_span: json::span(raw.as_bytes(), name_text),
             description: description.unwrap_or_default().into(),
+            param_headers,
             raw,
         })
     }
@@ -122,6 +126,11 @@ impl Definition {
 
     pub fn description(&self) -> &str {
         &self.description
+    }
+
+    /// The arguments that are mirrored into header fields when the tool is called over HTTP.
+    pub fn param_headers(&self) -> &[ParamHeader] {
+        &self.param_headers
     }
 
     pub fn raw(&self) -> &Raw {
@@ -158,7 +167,8 @@ fn check_name(kind: Kind, name: &str) -> Result<(), String> {
     }
 }
 
-fn check_schema(schema: Option<&str>) -> Result<(), String> {
+/// Checks the input schema of a tool; the arguments that it wants mirrored.
+fn check_schema(schema: Option<&str>) -> Result<Vec<ParamHeader>, String> {
     let schema = schema.ok_or("member `inputSchema` is missing")?;
     if schema.len() > SCHEMA_BYTES_MAX {
         return Err(format!("its input schema is over {SCHEMA_BYTES_MAX} bytes"));
@@ -166,10 +176,11 @@ fn check_schema(schema: Option<&str>) -> Result<(), String> {
     let [kind] = json::members(schema.as_bytes(), ["type"])
         .map_err(|fault| format!("its `inputSchema` can't be used: {fault}"))?;
     match kind.map(json::string) {
-        None => Ok(()),
-        Some(Some(kind)) if kind == "object" => Ok(()),
-        Some(_) => Err("its `inputSchema` must have the type \"object\"".into()),
+        None => {}
+        Some(Some(kind)) if kind == "object" => {}
+        Some(_) => return Err("its `inputSchema` must have the type \"object\"".into()),
     }
+    headers::param_headers(schema)
 }
 
 /// An item that is not served.

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserializer as _, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// Deeper nesting than this is refused: peers recurse where we do not.
@@ -103,6 +103,59 @@ struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 pub fn elements(text: &str) -> Result<Vec<&str>, Fault> {
     let raw: Vec<&RawValue> = serde_json::from_str(text).map_err(|e| syntax(&e))?;
     Ok(raw.into_iter().map(RawValue::get).collect())
+}
+
+/// The same, but a fault as soon as there are more than `max`: they cost more than their text.
+pub fn few_elements(text: &str, max: usize) -> Result<Vec<&str>, Fault> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let found = deserializer.deserialize_seq(AtMost(max)).map_err(|e| syntax(&e))?;
+    deserializer.end().map_err(|e| syntax(&e))?;
+    Ok(found)
+}
+
+struct AtMost(usize);
+
+impl<'de> Visitor<'de> for AtMost {
+    type Value = Vec<&'de str>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "an array of at most {}", self.0)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<Self::Value, A::Error> {
+        let mut found = Vec::new();
+        while let Some(element) = array.next_element::<&'de RawValue>()? {
+            if found.len() == self.0 {
+                return Err(A::Error::invalid_length(self.0 + 1, &self));
+            }
+            found.push(element.get());
+        }
+        Ok(found)
+    }
+}
+
+/// The members of the object in `text`, each as it was written, in that order.
+pub fn entries(text: &str) -> Result<Vec<(Cow<'_, str>, &str)>, Fault> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    deserializer.deserialize_map(Entries).map_err(|e| syntax(&e))
+}
+
+struct Entries;
+
+impl<'de> Visitor<'de> for Entries {
+    type Value = Vec<(Cow<'de, str>, &'de str)>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut found = Vec::new();
+        while let Some((Key(key), value)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
+            found.push((key, value.get()));
+        }
+        Ok(found)
+    }
 }
 
 /// The string in `text`, borrowed unless it holds escapes; `None` when it is no string.

@@ -7,14 +7,24 @@ use std::ops::Range;
 use crate::items::Kind;
 use crate::json::{self, Fault};
 use crate::rpc::Raw;
+use crate::translate::Passage;
 
 /// Parameters with the places that may be exchanged.
 #[derive(Clone, Debug)]
 pub struct Params {
     raw: Raw,
+    key: Key,
     name: Box<str>,
     name_span: Range<usize>,
+    meta_span: Option<Range<usize>>,
     progress_span: Option<Range<usize>>,
+}
+
+/// Where the name stands.
+#[derive(Clone, Copy, Debug)]
+enum Key {
+    Member(&'static str),
+    Reference,
 }
 
 impl Params {
@@ -22,7 +32,7 @@ impl Params {
     pub fn parse(raw: Option<&Raw>, key: &'static str) -> Result<Params, Fault> {
         let raw = raw.ok_or(Fault::Missing(key))?;
         let [name, meta] = raw.members([key, "_meta"])?;
-        Params::new(raw, key, name, meta)
+        Params::new(raw, Key::Member(key), key, name, meta)
     }
 
     /// Reads the parameters of `completion/complete`: the item is named in the reference.
@@ -39,20 +49,23 @@ impl Params {
                 return Err(Fault::WrongType { member: "type", expected });
             }
         };
-        Ok((kind, Params::new(raw, key, name, meta)?))
+        Ok((kind, Params::new(raw, Key::Reference, key, name, meta)?))
     }
 
     fn new(
         raw: &Raw,
-        key: &'static str,
+        key: Key,
+        member: &'static str,
         name: Option<&str>,
         meta: Option<&str>,
     ) -> Result<Params, Fault> {
-        let name_text = name.ok_or(Fault::Missing(key))?;
-        let name = json::string(name_text)
-            .ok_or(Fault::WrongType { member: key, expected: "a string" })?;
+        let name_text = name.ok_or(Fault::Missing(member))?;
+        let name =
+            json::string(name_text).ok_or(Fault::WrongType { member, expected: "a string" })?;
         Ok(Params {
+            key,
             name_span: json::span(raw.as_bytes(), name_text),
+            meta_span: meta.map(|meta| json::span(raw.as_bytes(), meta)),
             progress_span: progress_token(meta)?.map(|token| json::span(raw.as_bytes(), token)),
             name: name.into(),
             raw: raw.clone(),
@@ -72,6 +85,36 @@ impl Params {
     pub fn progress_token(&self) -> Option<Raw> {
         let span = self.progress_span.clone()?;
         Some(Raw::trusted(bytes::Bytes::from(self.raw.clone()).slice(span)))
+    }
+
+    /// The parameters for an upstream of perhaps another era.
+    pub fn translate(&self, passage: &Passage, upstream_name: &str, token: &str) -> Vec<u8> {
+        let meta = self.meta_span.clone().map(|span| &self.raw.as_bytes()[span]);
+        let meta = meta.map(|meta| std::str::from_utf8(meta).unwrap_or_default());
+        let Ok(Some(new)) = passage.request_meta(meta) else {
+            return self.forward(upstream_name, token);
+        };
+        let translated = match self.meta_span.clone() {
+            Some(span) => json::splice(self.raw.as_bytes(), &[(span, new.as_bytes())]),
+            None => {
+                let member = format!("\"_meta\":{new},");
+                let start = self.raw.as_bytes().iter().position(|b| *b == b'{').unwrap_or(0) + 1;
+                json::splice(self.raw.as_bytes(), &[(start..start, member.as_bytes())])
+            }
+        };
+        // The places are others now; what was read once can be read again.
+        let translated = Raw::trusted(translated);
+        match self.reread(&translated) {
+            Ok(params) => params.forward(upstream_name, token),
+            Err(_) => self.forward(upstream_name, token),
+        }
+    }
+
+    fn reread(&self, raw: &Raw) -> Result<Params, Fault> {
+        match self.key {
+            Key::Member(key) => Params::parse(Some(raw), key),
+            Key::Reference => Params::parse_reference(Some(raw)).map(|(_, params)| params),
+        }
     }
 
     /// The parameters for the upstream: its own name for the item, our token for progress.

@@ -6,6 +6,9 @@ use bytes::Bytes;
 
 use crate::json::{self, Fault};
 
+/// Messages of one batch. Each is answered, so that a few bytes could ask for a lot of memory.
+pub const BATCH_MAX: usize = 100;
+
 /// An error code of JSON-RPC or MCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code(pub i32);
@@ -18,6 +21,11 @@ impl Code {
     pub const INTERNAL: Code = Code(-32603);
     /// Of the legacy revisions; the modern one says `INVALID_PARAMS`.
     pub const RESOURCE_NOT_FOUND: Code = Code(-32002);
+    /// Of the modern revision, as are the next two: a header says other than the message.
+    pub const HEADER_MISMATCH: Code = Code(-32020);
+    /// The client can't be asked for what the request needs.
+    pub const MISSING_CAPABILITY: Code = Code(-32021);
+    pub const UNSUPPORTED_VERSION: Code = Code(-32022);
 }
 
 /// A JSON value as it was sent.
@@ -128,13 +136,13 @@ pub fn parse(frame: &Bytes) -> Result<Message, Rejection> {
     })
 }
 
-/// The messages of a batch, not read yet; `None` if the frame is none.
+/// The messages of a batch, not read yet; `None` if the frame is none, or too large a one.
 pub fn batch(frame: &Bytes) -> Option<Vec<Bytes>> {
     let is_array = frame.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'[');
     if !is_array || !json::depth_is_bounded(frame) {
         return None;
     }
-    let elements = json::elements(std::str::from_utf8(frame).ok()?).ok()?;
+    let elements = json::few_elements(std::str::from_utf8(frame).ok()?, BATCH_MAX).ok()?;
     (!elements.is_empty())
         .then(|| elements.iter().map(|part| frame.slice_ref(part.as_bytes())).collect())
 }
@@ -148,8 +156,11 @@ fn shape_rejection(frame: &Bytes, fault: &Fault) -> Rejection {
     match fault {
         Fault::Syntax(_) | Fault::TooDeep => reject(Code::PARSE, fault.to_string(), None),
         Fault::NotAnObject if is_batch => {
-            let reason = "batches are not part of this protocol revision; send one message a time";
-            reject(Code::INVALID_REQUEST, reason.into(), None)
+            let reason = format!(
+                "batches are part of revision 2025-03-26 alone, with 1 to {BATCH_MAX} messages; \
+                 send one message a time"
+            );
+            reject(Code::INVALID_REQUEST, reason, None)
         }
         _ => reject(Code::INVALID_REQUEST, fault.to_string(), None),
     }

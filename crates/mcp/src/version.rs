@@ -2,24 +2,41 @@
 
 use std::fmt;
 
-/// A revision that begins with `initialize`, oldest first.
+/// A revision of the protocol, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Revision {
     V2024_11_05,
     V2025_03_26,
     V2025_06_18,
     V2025_11_25,
+    V2026_07_28,
+}
+
+/// What revisions have in common that can be bridged; between eras messages are translated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Era {
+    /// A handshake opens a session: 2024-11-05 to 2025-11-25.
+    Legacy,
+    /// Every request says what it needs by itself: 2026-07-28.
+    Modern,
 }
 
 impl Revision {
-    pub const NEWEST: Revision = Revision::V2025_11_25;
+    /// The newest that begins with a handshake.
+    pub const NEWEST_LEGACY: Revision = Revision::V2025_11_25;
+    pub const NEWEST_MODERN: Revision = Revision::V2026_07_28;
 
-    pub const ALL: [Revision; 4] = [
+    pub const ALL: [Revision; 5] = [
         Revision::V2024_11_05,
         Revision::V2025_03_26,
         Revision::V2025_06_18,
         Revision::V2025_11_25,
+        Revision::V2026_07_28,
     ];
+
+    pub fn era(self) -> Era {
+        if self >= Revision::V2026_07_28 { Era::Modern } else { Era::Legacy }
+    }
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -27,6 +44,7 @@ impl Revision {
             Revision::V2025_03_26 => "2025-03-26",
             Revision::V2025_06_18 => "2025-06-18",
             Revision::V2025_11_25 => "2025-11-25",
+            Revision::V2026_07_28 => "2026-07-28",
         }
     }
 
@@ -44,9 +62,16 @@ impl Revision {
         self >= Revision::V2025_06_18
     }
 
-    /// What we answer to a client that asks for `wanted`: the same if we speak it.
+    /// Whether a stream begins with an event that says nothing, so that its reader can come back
+    /// even if nothing else has come.
+    pub fn primes_streams(self) -> bool {
+        self == Revision::V2025_11_25
+    }
+
+    /// What a handshake that asks for `wanted` agrees on: the same if it has handshakes at all.
     pub fn negotiate(wanted: &str) -> Revision {
-        Revision::parse(wanted).unwrap_or(Revision::NEWEST)
+        let known = Revision::parse(wanted).filter(|known| known.era() == Era::Legacy);
+        known.unwrap_or(Revision::NEWEST_LEGACY)
     }
 }
 
@@ -74,14 +99,24 @@ impl Spoken {
         Revision::parse(text).filter(|revision| self.0.contains(revision))
     }
 
-    /// What we answer to a client that asks for `wanted`: the same if it is on, else the newest.
+    /// What a handshake that asks for `wanted` agrees on: the same if it is on, else the newest.
     pub fn negotiate(&self, wanted: &str) -> Revision {
         let revision = Revision::negotiate(wanted);
-        if self.0.contains(&revision) { revision } else { self.newest() }
+        if self.0.contains(&revision) {
+            return revision;
+        }
+        self.of(Era::Legacy).last().unwrap_or(Revision::NEWEST_LEGACY)
     }
 
-    fn newest(&self) -> Revision {
-        self.0.last().copied().unwrap_or(Revision::NEWEST)
+    /// Those of an era, oldest first.
+    pub fn of(&self, era: Era) -> impl Iterator<Item = Revision> + '_ {
+        self.0.iter().copied().filter(move |revision| revision.era() == era)
+    }
+
+    /// Those that a request which stands alone is told to use instead of its own.
+    pub fn instead(&self) -> Vec<Revision> {
+        let modern: Vec<_> = self.of(Era::Modern).collect();
+        if modern.is_empty() { self.0.clone() } else { modern }
     }
 
     /// The names of all, oldest first, for a message.
@@ -104,8 +139,8 @@ mod tests {
     #[test]
     fn known_revision_is_echoed_and_an_unknown_one_answered_with_the_newest() {
         assert_eq!(Revision::negotiate("2024-11-05"), Revision::V2024_11_05);
-        assert_eq!(Revision::negotiate("2026-07-28"), Revision::NEWEST);
-        assert_eq!(Revision::negotiate("garbage"), Revision::NEWEST);
+        assert_eq!(Revision::negotiate("2026-07-28"), Revision::NEWEST_LEGACY);
+        assert_eq!(Revision::negotiate("garbage"), Revision::NEWEST_LEGACY);
     }
 
     #[test]

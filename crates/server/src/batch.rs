@@ -46,5 +46,5 @@ async fn answer_one(
     };
     let request = gateway.take(client, message)?;
     let outcome = gateway.handle(client, &request, outlet).await;
-    reply::unless_cancelled(&request.id, &request.method, outcome)
+    reply::unless_cancelled(&request, outcome)
 }

@@ -13,6 +13,9 @@ mod endpoint;
 mod events;
 mod legacy;
 mod metrics;
+mod modern;
+mod openapi;
+mod rest;
 mod service;
 mod sessions;
 mod streams;
@@ -87,7 +90,7 @@ pub async fn serve(
 ) {
     let is_local = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
     let tls = settings.tls.clone();
-    let endpoint = open(gateway, settings, is_local, stop.clone());
+    let endpoint = open(gateway.clone(), settings, is_local, stop.clone());
     let connections = TaskTracker::new();
     let mut complained = None;
     let mut sweep = interval(SESSION_SWEEP);
@@ -113,6 +116,7 @@ pub async fn serve(
         });
     }
     drop(listener);
+    gateway.wind_down();
     _ = timeout(DRAIN_MAX, endpoint.drained()).await;
     connections.close();
     _ = timeout(CLOSE_MAX, connections.wait()).await;

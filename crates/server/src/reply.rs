@@ -1,33 +1,62 @@
 //! Wording the gateway's answers for JSON-RPC.
 
+pub mod rest;
+
 use bytes::Bytes;
+use gateway::dispatch::Request;
 use gateway::error::{Class, Error};
 use mcp::items::Kind;
+use mcp::json;
 use mcp::rpc::{self, Code, Outcome, Raw, Rejection};
+use mcp::translate;
 use mcp::verdict;
+use mcp::version::Era;
 
 /// The frame that answers a request.
-pub fn to_request(id: &Raw, method: &str, outcome: Result<Outcome, Error>) -> Bytes {
+pub fn to_request(request: &Request, outcome: Result<Outcome, Error>) -> Bytes {
+    let id = &request.id;
     match outcome {
         Ok(Outcome::Result(result)) => rpc::result(id, result.as_bytes()),
         Ok(Outcome::Error(error)) => rpc::relayed_error(id, error.as_bytes()),
-        Err(error) if method == "tools/call" && is_for_the_model(&error) => {
-            let result = verdict::tool_result(Err(&error.to_string()), None);
-            rpc::result(id, result.as_bytes())
+        Err(error) if request.method == "tools/call" && is_for_the_model(&error) => {
+            let result = Raw::trusted(verdict::tool_result(Err(&error.to_string()), None));
+            match request.era() {
+                Era::Legacy => rpc::result(id, result.as_bytes()),
+                Era::Modern => rpc::result(id, translate::complete(&result, false).as_bytes()),
+            }
         }
         Err(error) => {
-            let message = error.to_string();
-            let data = verdict::object(Err(&message));
-            let object = rpc::error_object(code(&error), &message, Some(&data));
+            let code = code(&error, request.era());
+            let object = rpc::error_object(code, &error.to_string(), Some(&data(&error)));
             rpc::error(Some(id), object.as_bytes())
         }
     }
 }
 
 /// The same, but none for a request that its client has cancelled: it expects no answer.
-pub fn unless_cancelled(id: &Raw, method: &str, outcome: Result<Outcome, Error>) -> Option<Bytes> {
+pub fn unless_cancelled(request: &Request, outcome: Result<Outcome, Error>) -> Option<Bytes> {
     let is_wanted = !matches!(outcome, Err(Error::Cancelled));
-    is_wanted.then(|| to_request(id, method, outcome))
+    is_wanted.then(|| to_request(request, outcome))
+}
+
+/// What an error says beyond its message.
+fn data(error: &Error) -> String {
+    match error {
+        Error::Revision { requested, spoken } => {
+            let spoken: Vec<_> =
+                spoken.instead().iter().map(|revision| format!("\"{revision}\"")).collect();
+            let (spoken, requested) = (spoken.join(","), json::quote(requested));
+            format!(r#"{{"supported":[{spoken}],"requested":{requested}}}"#)
+        }
+        Error::MissingExtension(extension) => {
+            format!(r#"{{"requiredCapabilities":{{"extensions":{{"{extension}":{{}}}}}}}}"#)
+        }
+        _ => {
+            let verdict = verdict::object(Err(&error.to_string()));
+            let Some(uri) = error.unknown_uri() else { return verdict };
+            format!(r#"{{"uri":{},{}"#, json::quote(uri), verdict.trim_start_matches('{'))
+        }
+    }
 }
 
 /// The frame that answers what is no message.
@@ -41,12 +70,14 @@ fn is_for_the_model(error: &Error) -> bool {
     matches!(error.class(), Class::Item(_) | Class::Upstream | Class::Control)
 }
 
-fn code(error: &Error) -> Code {
+fn code(error: &Error, era: Era) -> Code {
     match error.class() {
-        Class::Item(Kind::Resource | Kind::Template) => Code::RESOURCE_NOT_FOUND,
-        Class::Item(Kind::Tool | Kind::Prompt) | Class::Params | Class::Control => {
-            Code::INVALID_PARAMS
+        Class::Item(Kind::Resource | Kind::Template) if era == Era::Legacy => {
+            Code::RESOURCE_NOT_FOUND
         }
+        Class::Item(_) | Class::Params | Class::Envelope | Class::Control => Code::INVALID_PARAMS,
+        Class::Revision => Code::UNSUPPORTED_VERSION,
+        Class::Capability => Code::MISSING_CAPABILITY,
         Class::Method => Code::METHOD_NOT_FOUND,
         Class::Protocol => Code::INVALID_REQUEST,
         Class::Upstream | Class::Overload | Class::Cancelled => Code::INTERNAL,

@@ -133,7 +133,7 @@ impl Door {
 
     async fn answer(self, request: Request) {
         let outcome = self.gateway.handle(&self.client, &request, &self.outlet).await;
-        let frame = reply::unless_cancelled(&request.id, &request.method, outcome);
+        let frame = reply::unless_cancelled(&request, outcome);
         if let Some(frame) = frame {
             self.outbox.send(frame).await;
         }

@@ -56,9 +56,7 @@ impl Folder {
 
     /// The fake upstream as a shell command, with its arguments.
     pub fn fake(binary: &str, arguments: &str) -> String {
-        let fake = Path::new(binary).parent().unwrap().join("examples/fake_upstream");
-        assert!(fake.exists(), "{} is missing; run `cargo test -p toolman`", fake.display());
-        format!("{} {arguments}", fake.display())
+        format!("{} {arguments}", example(binary, "fake_upstream").display())
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
@@ -112,4 +110,11 @@ impl Folder {
         running.client.initialize(json!({})).await;
         running
     }
+}
+
+/// An example program of the package, which lies beside its binary.
+pub fn example(binary: &str, name: &str) -> PathBuf {
+    let example = Path::new(binary).parent().unwrap().join("examples").join(name);
+    assert!(example.exists(), "{} is missing; run `cargo test -p toolman`", example.display());
+    example
 }

@@ -11,6 +11,21 @@ use tokio::time::timeout;
 /// Longest wait for anything. Tests never wait for time to pass, only for this not to.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Parameters with what every request of the modern era must say of itself, where it is not said.
+pub fn alone(mut params: Value) -> Value {
+    let said = [
+        ("io.modelcontextprotocol/protocolVersion", json!("2026-07-28")),
+        ("io.modelcontextprotocol/clientCapabilities", json!({})),
+        ("io.modelcontextprotocol/clientInfo", json!({"name": "test", "version": "0"})),
+    ];
+    for (key, value) in said {
+        if params["_meta"][key].is_null() {
+            params["_meta"][key] = value;
+        }
+    }
+    params
+}
+
 pub struct LineClient {
     writer: Option<Box<dyn AsyncWrite + Send + Unpin>>,
     lines: mpsc::UnboundedReceiver<String>,
@@ -72,6 +87,17 @@ impl LineClient {
     /// Sends a request and waits for the whole answer.
     pub async fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.begin(method, params).await;
+        self.answer(id).await
+    }
+
+    /// Sends a request of the modern era and gives its id.
+    pub async fn begin_alone(&mut self, method: &str, params: Value) -> u64 {
+        self.begin(method, alone(params)).await
+    }
+
+    /// Sends a request of the modern era and waits for the whole answer.
+    pub async fn ask_alone(&mut self, method: &str, params: Value) -> Value {
+        let id = self.begin_alone(method, params).await;
         self.answer(id).await
     }
 

@@ -34,6 +34,8 @@ pub struct Script {
     pub delay: Duration,
     pub revision: Option<String>,
     pub instructions: Option<String>,
+    /// What it declares instead of everything.
+    pub capabilities: Option<Value>,
     /// Asks the client for its roots before it gives its first list of tools.
     pub asks_first: bool,
     /// A file to be made when the list of prompts, the last one, has been given.
@@ -59,11 +61,46 @@ impl Script {
 
 /// A plain tool definition, with fields that nobody knows.
 pub fn tool(name: &str) -> Value {
+    if name == "tree" {
+        return tree();
+    }
     json!({
         "name": name,
         "description": format!("does {name}"),
         "inputSchema": {"type": "object", "properties": {"x": {"type": "integer"}}},
         "x-vendor": {"kept": true},
+    })
+}
+
+/// A definition with everything that one can have, and schemas that refer to themselves.
+fn tree() -> Value {
+    let node = json!({
+        "type": "object",
+        "properties": {
+            "label": {"type": "string"},
+            "children": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+        },
+        "required": ["label"],
+    });
+    json!({
+        "name": "tree",
+        "title": "Plant a tree",
+        "description": "gives back the tree",
+        "inputSchema": {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "type": "object",
+            "properties": {"root": {"$ref": "#/$defs/node"}},
+            "required": ["root"],
+            "additionalProperties": false,
+            "$defs": {"node": node},
+        },
+        "outputSchema": {
+            "type": "object",
+            "properties": {"root": {"$ref": "#/$defs/node"}},
+            "required": ["root"],
+            "$defs": {"node": node},
+        },
+        "annotations": {"readOnlyHint": true},
     })
 }
 
@@ -244,6 +281,9 @@ fn introduction(script: &Script) -> Value {
         },
         "serverInfo": {"name": "fake", "version": "0"},
     });
+    if let Some(capabilities) = &script.capabilities {
+        introduction["capabilities"] = capabilities.clone();
+    }
     if let Some(instructions) = &script.instructions {
         introduction["instructions"] = json!(instructions);
     }

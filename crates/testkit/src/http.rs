@@ -56,9 +56,9 @@ pub async fn send(
 }
 
 /// Sends text as it is and reads until the server closes.
-pub async fn send_raw(address: &str, request: &str) -> HttpAnswer {
+pub async fn send_raw(address: &str, request: impl AsRef<[u8]>) -> HttpAnswer {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    stream.write_all(request.as_bytes()).await.unwrap();
+    stream.write_all(request.as_ref()).await.unwrap();
     let mut answer = Vec::new();
     timeout(PATIENCE, stream.read_to_end(&mut answer)).await.unwrap().unwrap();
     let answer = String::from_utf8(answer).unwrap();

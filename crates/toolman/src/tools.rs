@@ -132,7 +132,7 @@ impl Session {
         let (outbox, _) = gateway::outbox::channel();
         let outlet = client.outlet(outbox);
         let session = Session { gateway: gateway.clone(), client, outlet };
-        let version = mcp::version::Revision::NEWEST;
+        let version = mcp::version::Revision::NEWEST_LEGACY;
         let hello = format!(r#"{{"protocolVersion":"{version}","capabilities":{{}}}}"#);
         session.request("initialize", hello).await?;
         let method = "notifications/initialized".to_owned();
@@ -141,11 +141,8 @@ impl Session {
     }
 
     async fn request(&self, method: &str, params: String) -> anyhow::Result<Outcome> {
-        let request = Request {
-            id: Raw::trusted("1"),
-            method: method.to_owned(),
-            params: Some(Raw::trusted(params)),
-        };
+        let params = Some(Raw::trusted(params));
+        let request = Request::new(Raw::trusted("1"), method.to_owned(), params);
         Ok(self.gateway.handle(&self.client, &request, &self.outlet).await?)
     }
 }

@@ -26,6 +26,8 @@ use crate::relay::{Relay, Upcall};
 /// A request to be made.
 pub struct Call<'a> {
     pub method: &'a str,
+    /// What the request is about at the upstream: a name, a URI, an id.
+    pub subject: Option<&'a str>,
     /// Makes the parameters; is given our id, which serves as progress token too.
     pub params: &'a (dyn Fn(&str) -> Option<Vec<u8>> + Send + Sync),
     /// The client that waits for it, if any.

@@ -7,7 +7,7 @@ use mcp::items::{Inventory, Kind};
 use mcp::json;
 use mcp::rpc::{self, Outcome, Raw};
 use mcp::text::shorten;
-use mcp::version::Revision;
+use mcp::version::{Era, Revision};
 use tokio::time::Instant;
 
 use crate::connection::{Call, Connection};
@@ -26,13 +26,26 @@ impl Introduction {
     pub fn declares(&self, capability: &'static str) -> bool {
         matches!(self.capabilities.members([capability]), Ok([Some(_)]))
     }
+
+    /// Whether it supports an extension.
+    pub fn extends_to(&self, extension: &'static str) -> bool {
+        let extensions = self.capabilities.members(["extensions"]);
+        let Ok([Some(extensions)]) = extensions else { return false };
+        matches!(json::members(extensions.as_bytes(), [extension]), Ok([Some(_)]))
+    }
+
+    /// Whether it tells when a resource changes.
+    pub fn can_subscribe(&self) -> bool {
+        let Ok([Some(resources)]) = self.capabilities.members(["resources"]) else { return false };
+        matches!(json::members(resources.as_bytes(), ["subscribe"]), Ok([Some("true")]))
+    }
 }
 
 /// `initialize` and `notifications/initialized`.
 pub async fn introduce(connection: &Connection, wait: Duration) -> Result<Introduction, String> {
     let params = format!(
         r#"{{"protocolVersion":"{}","capabilities":{{"roots":{{"listChanged":true}},"sampling":{{}},"elicitation":{{}}}},"clientInfo":{{"name":"toolman","version":"{}"}}}}"#,
-        Revision::NEWEST,
+        Revision::NEWEST_LEGACY,
         env!("CARGO_PKG_VERSION")
     );
     let result = ask(connection, "initialize", Some(params.into_bytes()), wait).await;
@@ -49,6 +62,7 @@ fn read_introduction(result: &Raw) -> Result<Introduction, String> {
         .map_err(|fault| format!("its answer to `initialize` can't be read: {fault}"))?;
     let version = version.and_then(json::string).ok_or("it names no protocol revision")?;
     let revision = Revision::parse(&version)
+        .filter(|revision| revision.era() == Era::Legacy)
         .ok_or_else(|| format!("it speaks protocol revision `{}` only", shorten(&version)))?;
     if !capabilities.is_some_and(|capabilities| capabilities.starts_with('{')) {
         return Err("its answer to `initialize` declares no capabilities".into());
@@ -134,7 +148,8 @@ async fn ask(
     timeout: Duration,
 ) -> Result<Raw, Problem> {
     let params = |_: &str| params.clone();
-    let call = Call { method, params: &params, relay: None, progress_token: None, timeout };
+    let call =
+        Call { method, subject: None, params: &params, relay: None, progress_token: None, timeout };
     let method = method.to_owned();
     match connection.call(call).await {
         Ok(Outcome::Result(result)) => Ok(result),

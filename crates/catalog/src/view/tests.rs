@@ -11,7 +11,7 @@ use crate::testing::catalog;
 
 fn view(upstreams: &str, starts_on: &[&str], inactive: Inactive) -> View {
     let catalog = catalog(upstreams, starts_on);
-    View::new(Arc::clone(&catalog), Selection::default(), Surface { inactive })
+    View::new(Arc::clone(&catalog), Selection::default(), Surface::Activate { inactive })
 }
 
 fn names(view: &View, kind: Kind) -> Vec<String> {

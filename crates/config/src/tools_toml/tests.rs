@@ -192,7 +192,7 @@ mod meaning {
         let config = parse(&format!("{top}{server}")).unwrap();
         assert!(config.rules.starts_on.matches(&upstream, &["git_log"]));
         assert_eq!(config.rules.uri_style, UriStyle::Rfc);
-        assert_eq!(config.surface.inactive, Inactive::Stub);
+        assert_eq!(config.surface, Surface::Activate { inactive: Inactive::Stub });
         assert!(parse(&format!("inactive = 'hidden'\nuri_style = 'underscore'\n{server}")).is_ok());
     }
 }
@@ -308,7 +308,10 @@ mod faults {
 
     #[test]
     fn unknown_words_are_answered_with_the_known_ones() {
-        check_top("surface = 'grid'", "1:11: `surface` is `grid`; it must be `activate`");
+        check_top(
+            "surface = 'grid'",
+            "1:11: `surface` is `grid`; it must be `activate` or `filter`",
+        );
         check_top(
             "inactive = 'shown'",
             "1:12: `inactive` is `shown`; it must be `hidden` or `stub`",
@@ -322,7 +325,7 @@ mod faults {
         check_top(
             &format!("surface = \"{long}\""),
             &format!(
-                "1:11: `surface` is `\\u{{1b}}[2J\\n{}…`; it must be `activate`",
+                "1:11: `surface` is `\\u{{1b}}[2J\\n{}…`; it must be `activate` or `filter`",
                 "x".repeat(75)
             ),
         );

@@ -57,6 +57,11 @@ fn definitions_that_would_spoil_a_list_are_flawed() {
         &schema(r#"{"type":5}"#),
         "flawed: its `inputSchema` must have the type \"object\"",
     );
+    check(
+        Kind::Tool,
+        &schema(r#"{"properties":{"x":{"type":"number","x-mcp-header":"X"}}}"#),
+        "flawed: `x-mcp-header` of its argument `x` needs the type integer, string or boolean",
+    );
     check(Kind::Tool, r#"{"name":"a"}"#, "flawed: member `inputSchema` is missing");
     check(Kind::Tool, r#"["a"]"#, "flawed: not a JSON object");
     check(

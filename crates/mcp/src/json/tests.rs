@@ -1,6 +1,6 @@
 //! What the looking-into finds and refuses.
 
-use super::{Fault, depth_is_bounded, members, quote, span, splice, string};
+use super::{Fault, depth_is_bounded, few_elements, members, quote, span, splice, string};
 
 fn look(text: &str) -> Result<[Option<&str>; 2], Fault> {
     members(text.as_bytes(), ["name", "_meta"])
@@ -64,4 +64,12 @@ fn strings_are_read_and_written() {
     assert_eq!(string(r#""a\nb""#).unwrap(), "a\nb");
     assert_eq!(string("1"), None);
     assert_eq!(quote("a\"b\u{1b}"), r#""a\"b\u001b""#);
+}
+
+#[test]
+fn array_is_read_up_to_a_number_of_elements() {
+    assert_eq!(few_elements("[1, {}]", 2).unwrap(), ["1", "{}"]);
+    for refused in ["[1,2,3]", "[1", "[1] 2", "{}"] {
+        assert!(few_elements(refused, 2).is_err(), "{refused}");
+    }
 }

@@ -66,7 +66,7 @@ fn null_and_structured_ids_are_refused() {
 fn batch_is_refused_by_name() {
     check(
         r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#,
-        "-32600 - batches are not part of this protocol revision; send one message a time",
+        "-32600 - batches are part of revision 2025-03-26 alone, with 1 to 100 messages; send one message a time",
     );
 }
 

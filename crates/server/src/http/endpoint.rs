@@ -18,6 +18,7 @@ use hyper::header::{
 use hyper::{Method, Request, Response, StatusCode};
 use mcp::rpc::{self, Code, Message, Outcome, Rejection};
 use mcp::version::Revision;
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -26,18 +27,19 @@ use super::checks::Checks;
 use super::crowd::Crowd;
 use super::events::{self, Body};
 use super::metrics::Metrics;
+use super::modern;
 use super::sessions::{Session, Sessions};
-use super::streams::{EventId, STANDING, Streams};
+use super::streams::{self, EventId, STANDING, Streams};
 use crate::limits::{MESSAGE_BYTES_MAX, SESSION_ID_BYTES_MAX};
 use crate::{batch, reply};
 
 const SESSION: &str = "mcp-session-id";
-const VERSION: &str = "mcp-protocol-version";
+pub(super) const VERSION: &str = "mcp-protocol-version";
 const LAST_EVENT: &str = "last-event-id";
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
 
 /// Makes the answer to a request.
-type Work = Pin<Box<dyn Future<Output = (StatusCode, Bytes)> + Send>>;
+pub(super) type Work = Pin<Box<dyn Future<Output = (StatusCode, Bytes)> + Send>>;
 
 pub struct Endpoint {
     pub(super) gateway: Gateway,
@@ -50,10 +52,12 @@ pub struct Endpoint {
     pub(super) under_way: TaskTracker,
     /// Whether the transport of 2024-11-05 is served.
     has_sse: bool,
+    /// Set once nobody needs to wait for starting upstreams any more.
+    pub(super) awake: OnceCell<()>,
 }
 
 /// A refusal: the status, and what to do.
-pub(super) struct Refused(StatusCode, String);
+pub(super) struct Refused(pub(super) StatusCode, String);
 
 pub(super) fn refuse<T>(status: StatusCode, reason: &str) -> Result<T, Refused> {
     Err(Refused(status, reason.to_owned()))
@@ -68,8 +72,8 @@ impl Endpoint {
         stop: CancellationToken,
         has_sse: bool,
     ) -> Endpoint {
-        let (metrics, under_way) = (Metrics::default(), TaskTracker::new());
-        Endpoint { gateway, sessions, checks, crowd, metrics, stop, under_way, has_sse }
+        let (metrics, under_way, awake) = (Metrics::default(), TaskTracker::new(), OnceCell::new());
+        Endpoint { gateway, sessions, checks, crowd, metrics, stop, under_way, has_sse, awake }
     }
 
     /// Waits until all requests are answered; to be called when no more are accepted.
@@ -79,8 +83,13 @@ impl Endpoint {
     }
 
     pub async fn respond(self: &Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+        let is_mcp = matches!(request.uri().path(), "/mcp" | "/sse" | "/messages");
         self.route(request).await.unwrap_or_else(|Refused(status, reason)| {
-            let mut response = error(status, &reason);
+            let mut response = if is_mcp {
+                error(status, &reason)
+            } else {
+                json(status, reply::rest::to_refused(status, &reason))
+            };
             if status == StatusCode::UNAUTHORIZED {
                 // TD-77
                 let scheme = HeaderValue::from_static("Bearer");
@@ -117,21 +126,15 @@ impl Endpoint {
             ("/messages", &Method::POST) if self.has_sse => {
                 return self.post_message(request).await;
             }
-            _ => {
-                let reason = "there is nothing here; the endpoint is `/mcp`";
-                return refuse(StatusCode::NOT_FOUND, reason);
-            }
+            _ => return self.rest(&caller, request).await,
         }
         match *request.method() {
             Method::POST => self.post(caller, request).await,
+            // Requests that stand alone have neither streams of their own nor sessions.
+            _ if modern::is_named(headers) => Ok(not_allowed("POST")),
             Method::GET => self.get(headers),
             Method::DELETE => self.delete(headers),
-            _ => {
-                let mut response = empty(StatusCode::METHOD_NOT_ALLOWED);
-                let allowed = HeaderValue::from_static("GET, POST, DELETE");
-                response.headers_mut().insert(ALLOW, allowed);
-                Ok(response)
-            }
+            _ => Ok(not_allowed("GET, POST, DELETE")),
         }
     }
 
@@ -160,13 +163,19 @@ impl Endpoint {
         if !is_json(&headers) {
             return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send `application/json`");
         }
-        let version = self.version(&headers)?;
         let frame = read(body).await?;
-        let message = match rpc::parse(&frame) {
+        let parsed = rpc::parse(&frame);
+        if let Ok(message) = &parsed
+            && modern::is_meant(&headers, message)
+        {
+            return self.post_alone(&caller, &headers, message.clone()).await;
+        }
+        let version = self.version(&headers)?;
+        let message = match parsed {
             Ok(Message::Request { id, method, params }) if method == "initialize" => {
                 let revision = self.gateway.revision_asked(params.as_ref());
                 check_accept(&headers, revision)?;
-                let request = GatewayRequest { id, method, params };
+                let request = GatewayRequest::new(id, method, params);
                 return Ok(self.initialize(caller, &request).await);
             }
             Ok(message) => message,
@@ -177,8 +186,7 @@ impl Endpoint {
         let Some(request) = self.gateway.take(&session.client, message) else {
             return Ok(empty(StatusCode::ACCEPTED));
         };
-        let can_stream = lists(&headers, ACCEPT.as_str(), EVENT_STREAM);
-        Ok(self.answer(session, request, can_stream).await)
+        Ok(self.answer(session, request, Streaming::wanted(&headers)).await)
     }
 
     /// Several messages at once, where the session's revision has that.
@@ -208,7 +216,7 @@ impl Endpoint {
         let (outbox, _) = outbox::channel();
         let outcome = self.gateway.handle(client, request, &client.outlet(outbox)).await;
         let is_open = outcome.is_ok();
-        let frame = reply::to_request(&request.id, &request.method, outcome);
+        let frame = reply::to_request(request, outcome);
         let mut response = json(StatusCode::OK, frame);
         if is_open {
             let id = HeaderValue::from_str(&newcomer.open());
@@ -222,7 +230,7 @@ impl Endpoint {
         &self,
         session: Arc<Session>,
         request: GatewayRequest,
-        can_stream: bool,
+        streaming: Streaming,
     ) -> Response<Body> {
         let (outbox, mut queue) = outbox::channel();
         let client = Arc::clone(&session.client);
@@ -232,30 +240,27 @@ impl Endpoint {
         let mut work: Work = Box::pin(async move {
             let outcome = gateway.handle(&client, &request, &outlet).await;
             let status = status(&outcome);
-            (status, reply::to_request(&request.id, &request.method, outcome))
+            (status, reply::to_request(&request, outcome))
         });
-        let first = tokio::select! {
-            biased;
-            Some(first) = queue.recv(), if can_stream => first,
-            (status, frame) = &mut work => match queue.try_recv().filter(|_| can_stream) {
-                None => return json(status, frame),
-                Some(first) => {
-                    work = Box::pin(ready((status, frame)));
-                    first
-                }
+        let first = match streaming {
+            Streaming::Preferred => None,
+            Streaming::Refused => return plain(work).await,
+            Streaming::Accepted => match first_of(&mut queue, &mut work).await {
+                Err((status, frame)) => return json(status, frame),
+                Ok(first) => Some(first),
             },
         };
-        let Some(number) = session.streams.begin() else {
-            let (status, frame) = work.await;
-            return json(status, frame);
-        };
-        session.streams.push(number, first);
+        let Some(number) = session.streams.begin() else { return plain(work).await };
+        if let Some(first) = first {
+            session.streams.push(number, first);
+        }
         let events = session.streams.read(number, None);
+        let primer = session.revision().primes_streams().then(|| streams::primer(number));
         tokio::spawn(async move {
             stream_out(&session.streams, number, queue, work).await;
             drop(under_way);
         });
-        stream(events::body(None, events, CancellationToken::new()))
+        stream(events::body(primer, events, CancellationToken::new()))
     }
 
     fn get(&self, headers: &HeaderMap) -> Result<Response<Body>, Refused> {
@@ -332,6 +337,57 @@ async fn stream_out(streams: &Streams, number: u64, mut queue: OutboxQueue, mut 
     streams.finish(number);
 }
 
+/// Whether an answer may be an event stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Streaming {
+    Refused,
+    /// If there is something to tell before the answer.
+    Accepted,
+    /// It is what the client names first.
+    Preferred,
+}
+
+impl Streaming {
+    pub fn wanted(headers: &HeaderMap) -> Streaming {
+        let first = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
+        let first = first.and_then(|accept| accept.split([',', ';']).next());
+        match first.map(str::trim) {
+            Some(EVENT_STREAM) => Streaming::Preferred,
+            _ if lists(headers, ACCEPT.as_str(), EVENT_STREAM) => Streaming::Accepted,
+            _ => Streaming::Refused,
+        }
+    }
+}
+
+/// What comes before the answer, if anything does; otherwise the answer.
+pub(super) async fn first_of(
+    queue: &mut OutboxQueue,
+    work: &mut Work,
+) -> Result<Bytes, (StatusCode, Bytes)> {
+    tokio::select! {
+        biased;
+        Some(first) = queue.recv() => Ok(first),
+        answer = &mut *work => match queue.try_recv() {
+            None => Err(answer),
+            Some(first) => {
+                *work = Box::pin(ready(answer));
+                Ok(first)
+            }
+        },
+    }
+}
+
+pub(super) async fn plain(work: Work) -> Response<Body> {
+    let (status, frame) = work.await;
+    json(status, frame)
+}
+
+fn not_allowed(allowed: &'static str) -> Response<Body> {
+    let mut response = empty(StatusCode::METHOD_NOT_ALLOWED);
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    response
+}
+
 fn status(outcome: &Result<Outcome, Error>) -> StatusCode {
     match outcome {
         Err(error) if error.class() == Class::Protocol => StatusCode::BAD_REQUEST,
@@ -361,7 +417,7 @@ fn session_id(headers: &HeaderMap) -> Result<&str, Refused> {
 }
 
 /// Whether the client accepts what the answer to a POST may be.
-fn check_accept(headers: &HeaderMap, revision: Revision) -> Result<(), Refused> {
+pub(super) fn check_accept(headers: &HeaderMap, revision: Revision) -> Result<(), Refused> {
     let accepts = |media_type: &str| lists(headers, ACCEPT.as_str(), media_type);
     match (accepts("application/json"), accepts(EVENT_STREAM)) {
         (true, true) => Ok(()),
@@ -374,7 +430,7 @@ fn check_accept(headers: &HeaderMap, revision: Revision) -> Result<(), Refused> 
 }
 
 /// Whether the body is said to be JSON in UTF-8.
-fn is_json(headers: &HeaderMap) -> bool {
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
     let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let mut parts = content_type.unwrap_or_default().split(';').map(str::trim);
     let is_json = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"));

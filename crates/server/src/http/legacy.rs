@@ -75,7 +75,7 @@ impl Endpoint {
                 gateway.assume_introduced(&session.client);
             }
             let outcome = gateway.handle(&session.client, &request, &session.outlet).await;
-            let frame = reply::unless_cancelled(&request.id, &request.method, outcome);
+            let frame = reply::unless_cancelled(&request, outcome);
             if let Some(frame) = frame {
                 session.streams.push(STANDING, frame);
             }

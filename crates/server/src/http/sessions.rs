@@ -47,7 +47,7 @@ impl Session {
 
     /// The revision that was agreed on.
     pub fn revision(&self) -> Revision {
-        self.client.introduction().map_or(Revision::NEWEST, |known| known.revision)
+        self.client.introduction().map_or(Revision::NEWEST_LEGACY, |known| known.revision)
     }
 
     /// Whether a request of it is under way or somebody reads one of its streams.

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-use crate::limits::{EVENT_BYTES_KEPT, EVENTS_KEPT, STREAMS_MAX};
+use crate::limits::{EVENT_BYTES_KEPT, EVENTS_KEPT, RETRY, STREAMS_MAX};
 
 /// The stream for what belongs to no request.
 pub const STANDING: u64 = 0;
@@ -125,6 +125,11 @@ impl State {
             self.kept_bytes -= text.len();
         }
     }
+}
+
+/// The event with which a stream begins: it names the place to come back to, and after what time.
+pub fn primer(stream: u64) -> Bytes {
+    format!("id: {stream}-0\nretry: {}\ndata:\n\n", RETRY.as_millis()).into()
 }
 
 fn event(id: EventId, frame: Bytes) -> Bytes {

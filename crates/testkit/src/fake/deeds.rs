@@ -25,13 +25,17 @@ impl Server {
                 let error = r#"{"code":-32050,"message":"no","data":{"big":12345678901234567890}}"#;
                 self.send(rpc::relayed_error(&id, error.as_bytes()));
             }
+            "picky" => {
+                let error = r#"{"code":-32602,"message":"`x` must be a number","data":1.10}"#;
+                self.send(rpc::relayed_error(&id, error.as_bytes()));
+            }
             "fail" => self.result(
                 &id,
                 &json!({
                     "content": [{"type": "text", "text": "it failed"}], "isError": true,
                 }),
             ),
-            "never" => {}
+            "never" => self.note("never", None),
             "slow" => {
                 let arguments: Value = serde_json::from_str(&arguments).unwrap();
                 tokio::time::sleep(Duration::from_millis(arguments["ms"].as_u64().unwrap())).await;

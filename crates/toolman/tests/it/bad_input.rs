@@ -19,7 +19,11 @@ async fn frames_that_are_no_requests_are_answered_with_the_right_code() {
         ("{oops", -32700, "not valid JSON"),
         ("\u{feff}{}", -32700, "not valid JSON"),
         (deep.as_str(), -32700, "nested deeper than 128 levels"),
-        (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, -32600, "batches are not part"),
+        (
+            r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#,
+            -32600,
+            "batches are part of revision 2025-03-26 alone",
+        ),
         (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600, "`id` must be"),
         (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, -32600, "`id` must be"),
         (r#"{"jsonrpc":"2.0","id":[1],"method":"ping"}"#, -32600, "`id` must be"),

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::up::{Up, call, request};
 use crate::{TOOLMAN, folder};
 
-const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+pub const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
 fn hello(revision: &str) -> String {
     let params = json!({"protocolVersion": revision, "capabilities": {}});
@@ -20,7 +20,7 @@ fn hello(revision: &str) -> String {
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
 /// A session of this revision, ready for requests.
-async fn session(up: &mut Up, revision: &str) {
+pub async fn session(up: &mut Up, revision: &str) {
     up.session = None;
     let answer = up.send("POST", &[], &hello(revision)).await;
     assert_eq!(answer.json()["result"]["protocolVersion"], revision);
@@ -28,7 +28,7 @@ async fn session(up: &mut Up, revision: &str) {
     assert_eq!(up.send("POST", &[], INITIALIZED).await.status, 202);
 }
 
-async fn start(tools: &str) -> (Folder, Up) {
+pub async fn start(tools: &str) -> (Folder, Up) {
     let folder = folder("active_toolsets = [\"*\"]", &[("a", tools)]);
     let up = Up::start(&folder).await;
     (folder, up)
@@ -174,7 +174,7 @@ async fn batches_are_taken_on_stdio_too() {
 }
 
 /// Opens a stream by GET and reads until it holds `words`.
-async fn read_stream(up: &Up, more: &str, words: &str) -> String {
+pub async fn read_stream(up: &Up, more: &str, words: &str) -> String {
     let mut stream = tokio::net::TcpStream::connect(&up.address).await.unwrap();
     let head = format!(
         "GET /mcp HTTP/1.1\r\nHost: {}\r\nAccept: text/event-stream\r\n\
@@ -205,6 +205,20 @@ async fn events_are_numbered_and_a_lost_stream_goes_on() {
     assert!(again.contains("\"text\":\"ok\""), "{again}");
     let gap = read_stream(&up, "Last-Event-ID: garbage\r\n", "some may be missing").await;
     assert!(gap.contains("text/event-stream"));
+}
+
+#[tokio::test]
+async fn client_that_names_streams_first_gets_one() {
+    let (_folder, mut up) = start("echo").await;
+    let ping = request(1, "ping", json!({})).to_string();
+    for (revision, primer) in [("2025-06-18", false), ("2025-11-25", true)] {
+        session(&mut up, revision).await;
+        let accept = [("Accept", "text/event-stream, application/json")];
+        let answer = up.send("POST", &accept, &ping).await;
+        assert_eq!(answer.header("content-type"), Some("text/event-stream"));
+        assert!(answer.body.contains("id: 1-1\nevent: message\ndata: {"), "{}", answer.body);
+        assert_eq!(answer.body.starts_with("id: 1-0\nretry: 1000\ndata:\n\n"), primer);
+    }
 }
 
 #[tokio::test]

@@ -5,16 +5,20 @@
 mod activation;
 mod bad_input;
 mod command_line;
+mod conformance;
 mod faults;
 mod http_limits;
 mod http_rules;
 mod http_settings;
+mod http_table;
 mod lifecycle;
 mod many_upstreams;
+mod modern;
 mod orphans;
 mod proxying;
 mod real_peers;
 mod relay;
+mod rest;
 mod up;
 
 /// The binary under test.
@@ -26,6 +30,11 @@ static MACHINE: tokio::sync::RwLock<()> = tokio::sync::RwLock::const_new(());
 /// The fake upstream as a shell command.
 fn fake(arguments: &str) -> String {
     testkit::binary::Folder::fake(TOOLMAN, arguments)
+}
+
+/// The path of one of our example programs.
+fn example(name: &str) -> String {
+    testkit::binary::example(TOOLMAN, name).display().to_string()
 }
 
 /// A folder for the binary with one server a line: `namespace: arguments of the fake`.

@@ -38,6 +38,38 @@ async fn call_reaches_its_upstream_and_comes_back_as_it_was_said() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn surface_filter_shows_a_server_as_it_is() {
+    let script = Script {
+        instructions: Some("use with care".into()),
+        ..Script::with_tools(["echo", "toolman_activate"])
+    };
+    let world = World::of([("", script)]).filter().start();
+    let mut client = world.connect_raw();
+    let introduction = client.initialize(json!({})).await;
+    assert_eq!(introduction["instructions"], "use with care");
+    assert_eq!(client.tool_names().await, ["echo", "toolman_activate"]);
+    assert_eq!(client.call("echo", json!({})).await["content"][0]["text"], "ok");
+    let unknown = client.call("nothing_like_it", json!({})).await;
+    assert_eq!(
+        unknown["structuredContent"]["error"],
+        "no tool is named `nothing_like_it`; see `tools/list`"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn capabilities_are_those_of_the_upstreams() {
+    let script = Script {
+        capabilities: Some(json!({"tools": {}, "experimental": {"x": {"y": 1}}})),
+        ..Script::with_tools(["echo"])
+    };
+    let world = World::of([("", script)]).filter().start();
+    assert_eq!(
+        world.connect_raw().initialize(json!({})).await["capabilities"],
+        json!({"tools": {"listChanged": true}, "experimental": {"x": {"y": 1}}})
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn definitions_keep_everything_but_their_name() {
     // TA-40
     let mut client = open_shop().connect().await;

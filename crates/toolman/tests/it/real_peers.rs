@@ -4,7 +4,7 @@ use serde_json::json;
 use testkit::binary::Folder;
 use testkit::peers::{client_script, node_server, python_program};
 
-use crate::{TOOLMAN, fake};
+use crate::{TOOLMAN, example, fake};
 
 /// A folder in which seven servers work: six real ones, and one that can be crashed.
 fn project(uri_style: &str) -> Folder {
@@ -39,7 +39,15 @@ fn project(uri_style: &str) -> Folder {
 }
 
 /// Lets an official client library drive the binary through its whole scenario, over each door.
-async fn drive(uri_style: &str, program: &str, script: &str, modes: &[&str]) {
+///
+/// A script is run by the program; a client without one is the program itself.
+async fn drive<'a>(
+    uri_style: &str,
+    program: &str,
+    script: impl Into<Option<&'a str>>,
+    modes: &[&str],
+) {
+    let script = script.into();
     let folder = project(uri_style);
     let path = folder.path().to_str().unwrap().to_owned();
     for mode in modes {
@@ -53,13 +61,15 @@ async fn drive(uri_style: &str, program: &str, script: &str, modes: &[&str]) {
     }
 }
 
-async fn run(program: &str, script: &str, arguments: &[&str]) {
+pub async fn run<'a>(program: &str, script: impl Into<Option<&'a str>>, arguments: &[&str]) {
+    let script = script.into();
     let mut command = tokio::process::Command::new(program);
-    let output = command.arg(client_script(script)).args(arguments).output().await.unwrap();
+    command.args(script.map(client_script)).args(arguments).kill_on_drop(true);
+    let output = command.output().await.unwrap();
     let stdout = String::from_utf8_lossy(&output.stdout);
     let stderr = String::from_utf8_lossy(&output.stderr);
     let is_ok = output.status.success() && stdout.trim_end().ends_with("ok");
-    assert!(is_ok, "{script} {arguments:?}: {stdout}\n{stderr}");
+    assert!(is_ok, "{program} {script:?} {arguments:?}: {stdout}\n{stderr}");
 }
 
 #[tokio::test]
@@ -84,6 +94,13 @@ async fn typescript_sdks_drive_the_binary() {
     let _loud = crate::MACHINE.read().await;
     drive("underscore", "node", "typescript_v1.mjs", &["legacy"]).await;
     drive("underscore", "node", "typescript_v2.mjs", &["legacy", "auto"]).await;
+}
+
+#[tokio::test]
+async fn rust_sdk_drives_the_binary() {
+    let _loud = crate::MACHINE.read().await;
+    let client = example("rmcp_client");
+    drive("underscore", &client, None::<&str>, &["legacy", "auto"]).await;
 }
 
 #[tokio::test]
@@ -161,6 +178,53 @@ async fn real_server_asks_and_reports_through_us() {
     let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": message});
     client.send(&answer.to_string()).await;
     assert!(client.answer(sampling).await.to_string().contains("hello!"));
+}
+
+#[tokio::test]
+async fn tasks_of_a_real_server_pass_through_us() {
+    let _loud = crate::MACHINE.read().await;
+    let command = format!("{} stdio", node_server("server-everything"));
+    let text = format!(
+        "surface = \"filter\"\n[[servers]]\nnamespace = \"every\"\ncommand = \"{command}\"\n\
+         [[servers]]\nnamespace = \"twin\"\ncommand = \"{command}\"\n"
+    );
+    let folder = Folder::new(TOOLMAN).with_tools_toml(&text);
+    let mut toolman = folder.start_raw();
+    let client = &mut toolman.client;
+    let introduction = client.initialize(json!({"elicitation": {}})).await;
+    assert!(introduction["capabilities"]["tasks"]["requests"].is_object(), "{introduction}");
+    let arguments = json!({"topic": "tea", "ambiguous": false});
+    let params =
+        json!({"name": "every_simulate-research-query", "arguments": arguments, "task": {}});
+    let begun = client.request("tools/call", params).await;
+    let task = json!({"taskId": begun["result"]["task"]["taskId"]});
+    let known = client.request("tasks/get", task.clone()).await;
+    assert_eq!(known["result"]["taskId"], task["taskId"], "{known}");
+    let list = client.request("tasks/list", json!({})).await;
+    assert_eq!(list["result"]["tasks"].as_array().unwrap().len(), 1, "of both servers: {list}");
+    let result = client.request("tasks/result", task).await;
+    assert!(result["result"]["content"][0]["text"].as_str().unwrap().contains("tea"), "{result}");
+    let foreign = client.request("tasks/get", json!({"taskId": "of nobody"})).await;
+    assert_eq!(foreign["error"]["code"], -32602);
+    assert_eq!(
+        foreign["error"]["message"],
+        "no task has the id `of nobody`; it may have ended long ago"
+    );
+}
+
+#[tokio::test]
+async fn openapi_document_of_real_servers_is_valid() {
+    let _loud = crate::MACHINE.read().await;
+    let folder = project("underscore");
+    let up = crate::up::Up::start(&folder).await;
+    let on = ["every:*", "files:*", "memory:*", "git:*", "time:*", "sqlite:*"];
+    let lists = json!({"tools_on": on, "tools_off": [], "resources_on": [], "resources_off": []});
+    // A server that started more slowly than the others joins later.
+    let all_on = async {
+        while crate::rest::call(&up, "toolman_activate", &lists).await.json()["isError"] == true {}
+    };
+    tokio::time::timeout(testkit::client::PATIENCE, all_on).await.expect("all servers join");
+    crate::rest::check_document(&up).await;
 }
 
 #[tokio::test]

@@ -210,3 +210,21 @@ async fn change_is_not_lost_among_logs() {
     client.next("notifications/tools/list_changed").await;
     assert_eq!(client.tool_names().await, ["toolman_activate", "a_chatter", "a_extra"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn client_gets_logs_of_the_level_that_it_has_set() {
+    let world = World::of([("a", Script::with_tools(["log", "echo"]))]).active(&["*"]).start();
+    let mut client = world.connect().await;
+    for (level, count) in [("error", 0), ("info", 1), ("warning", 1)] {
+        client.request("logging/setLevel", json!({"level": level})).await;
+        client.call("a_log", json!({})).await;
+        client.call("a_echo", json!({})).await;
+        assert_eq!(client.count("notifications/message"), count, "{level}");
+    }
+    let wrong = client.request("logging/setLevel", json!({"level": "loud"})).await;
+    assert_eq!(wrong["error"]["code"], -32602);
+    assert_eq!(
+        wrong["error"]["message"],
+        "the parameters of `logging/setLevel` can't be used: member `level` must be a level from `debug` to `emergency`"
+    );
+}

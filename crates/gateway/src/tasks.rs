@@ -1,0 +1,200 @@
+//! Tasks: work that outlives the request that began it.
+//!
+//! An upstream makes the ids; here is kept whose a task is and where it runs. Between the eras
+//! tasks are not carried: each is offered to clients of its own.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::PoisonError;
+
+use mcp::json;
+use mcp::modern::TASKS;
+use mcp::names::UpstreamName;
+use mcp::params::Params;
+use mcp::rpc::{Outcome, Raw};
+use mcp::version::Era;
+use upstream::connection::Call;
+use upstream::supervisor::Upstream;
+
+use crate::Gateway;
+use crate::auth::Caller;
+use crate::dispatch::{Asking, Terms};
+use crate::error::Error;
+use crate::limits::{TASK_PAGES_MAX, TASKS_MAX};
+
+/// Whose the tasks are, the oldest forgotten first.
+#[derive(Debug, Default)]
+pub struct Tasks {
+    owners: HashMap<String, Owner>,
+    order: VecDeque<String>,
+}
+
+#[derive(Debug)]
+struct Owner {
+    caller: Caller,
+    upstream: UpstreamName,
+}
+
+impl Tasks {
+    fn note(&mut self, id: String, owner: Owner) {
+        if self.owners.insert(id.clone(), owner).is_none() {
+            self.order.push_back(id);
+        }
+        if self.order.len() > TASKS_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.owners.remove(&oldest);
+        }
+    }
+}
+
+/// Whether an era has such a method.
+pub(crate) fn has_method(era: Era, method: &str) -> bool {
+    match era {
+        Era::Legacy => {
+            matches!(method, "tasks/get" | "tasks/result" | "tasks/cancel" | "tasks/list")
+        }
+        Era::Modern => matches!(method, "tasks/get" | "tasks/update" | "tasks/cancel"),
+    }
+}
+
+impl Gateway {
+    /// Answers a request about tasks.
+    pub(crate) async fn handle_task(&self, asking: &Asking<'_>) -> Result<Outcome, Error> {
+        let method = asking.request.method.as_str();
+        let runners = self.task_runners(asking.era);
+        if runners.is_empty() {
+            return Err(Error::Method(method.to_owned()));
+        }
+        if let Terms::Own(envelope) = &asking.request.terms
+            && !envelope.extends_to(TASKS)
+        {
+            return Err(Error::MissingExtension(TASKS));
+        }
+        if method == "tasks/list" {
+            return self.list_tasks(asking, &runners).await;
+        }
+        let params = Params::parse(asking.request.params.as_ref(), "taskId")
+            .map_err(|fault| Error::Params { method: "tasks/…", fault })?;
+        let id = params.name();
+        let upstream = self.runner_of(asking, id, &runners)?;
+        self.forward(asking, method, &params, upstream, id).await
+    }
+
+    /// The upstream at which a task of this caller runs.
+    fn runner_of<'a>(
+        &'a self,
+        asking: &Asking<'_>,
+        id: &str,
+        runners: &[&'a Upstream],
+    ) -> Result<&'a Upstream, Error> {
+        let tasks = self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        match (tasks.owners.get(id), runners) {
+            (Some(owner), _) if owner.caller == asking.client.caller => {
+                Ok(self.upstream(&owner.upstream))
+            }
+            // It may have been begun at another replica, or before we were started.
+            (None, [one]) => Ok(one),
+            _ => Err(Error::UnknownTask(id.to_owned())),
+        }
+    }
+
+    /// Notes whose a task is, if that is what a call has led to.
+    pub(crate) fn note_task(&self, asking: &Asking<'_>, upstream: &Upstream, outcome: &Outcome) {
+        let Outcome::Result(result) = outcome else { return };
+        if !runs_tasks(upstream, asking.era) {
+            return;
+        }
+        if let Some(id) = begun_task(result, asking.era) {
+            let caller = asking.client.caller.clone();
+            let owner = Owner { caller, upstream: upstream.name().clone() };
+            self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner).note(id, owner);
+        }
+    }
+
+    /// The caller's own tasks at all upstreams.
+    async fn list_tasks(
+        &self,
+        asking: &Asking<'_>,
+        runners: &[&Upstream],
+    ) -> Result<Outcome, Error> {
+        let mut own = Vec::new();
+        for upstream in runners {
+            for page in read_pages(upstream).await? {
+                let [tasks] = page.members(["tasks"]).unwrap_or_default();
+                for task in json::elements(tasks.unwrap_or("[]")).unwrap_or_default() {
+                    if self.is_own(asking, upstream, task) {
+                        own.push(task.to_owned());
+                    }
+                }
+            }
+        }
+        let result = format!(r#"{{"tasks":[{}]}}"#, own.join(","));
+        Ok(Outcome::Result(Raw::trusted(result)))
+    }
+
+    fn is_own(&self, asking: &Asking<'_>, upstream: &Upstream, task: &str) -> bool {
+        let id = json::members(task.as_bytes(), ["taskId"]).ok().and_then(|[id]| id);
+        let Some(id) = id.and_then(json::string) else { return false };
+        let tasks = self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.owners.get(&*id).is_some_and(|owner| {
+            owner.caller == asking.client.caller && owner.upstream == *upstream.name()
+        })
+    }
+
+    fn task_runners(&self, era: Era) -> Vec<&Upstream> {
+        let all = self.upstreams().map(|(_, upstream)| upstream);
+        all.filter(|upstream| runs_tasks(upstream, era)).collect()
+    }
+}
+
+/// Whether an upstream runs tasks in the manner of an era.
+fn runs_tasks(upstream: &Upstream, era: Era) -> bool {
+    upstream.era() == era
+        && upstream.knows(|known| match era {
+            Era::Legacy => known.declares("tasks"),
+            Era::Modern => known.extends_to(TASKS),
+        })
+}
+
+/// The id of the task that a call has begun, if it has.
+fn begun_task(result: &Raw, era: Era) -> Option<String> {
+    let id = match era {
+        Era::Legacy => {
+            let [task] = result.members(["task"]).ok()?;
+            let [id] = json::members(task?.as_bytes(), ["taskId"]).ok()?;
+            id?
+        }
+        Era::Modern => {
+            let [kind, id] = result.members(["resultType", "taskId"]).ok()?;
+            id.filter(|_| kind == Some(r#""task""#))?
+        }
+    };
+    json::string(id).map(String::from)
+}
+
+/// The list of an upstream, a bounded number of pages of it.
+async fn read_pages(upstream: &Upstream) -> Result<Vec<Raw>, Error> {
+    let mut pages = Vec::new();
+    let mut cursor: Option<String> = None;
+    for _ in 0..TASK_PAGES_MAX {
+        let params = |_: &str| {
+            cursor.as_ref().map(|cursor| format!(r#"{{"cursor":{cursor}}}"#).into_bytes())
+        };
+        let call = Call {
+            method: "tasks/list",
+            subject: None,
+            params: &params,
+            relay: None,
+            progress_token: None,
+            timeout: upstream.settings().call_timeout,
+        };
+        let Outcome::Result(page) = upstream.call(call).await? else { break };
+        let next = page.members(["nextCursor"]).ok().and_then(|[next]| next).map(str::to_owned);
+        pages.push(page);
+        cursor = next.filter(|next| next.starts_with('"'));
+        if cursor.is_none() {
+            break;
+        }
+    }
+    Ok(pages)
+}

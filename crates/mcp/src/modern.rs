@@ -1,0 +1,129 @@
+//! The envelope of the modern era: what every request says of itself in `_meta`.
+
+use std::borrow::Cow;
+
+use memchr::memmem;
+
+use crate::json::{self, Fault};
+use crate::rpc::Raw;
+
+/// The revision of the request.
+pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// What the client can be asked for.
+pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// Who the client is.
+pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+/// The least level of log messages that the client wants during the request.
+pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+/// Who the server is, in results.
+pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+/// The request that opened a stream, in its notifications.
+pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+/// The extension for work that outlives its request.
+pub const TASKS: &str = "io.modelcontextprotocol/tasks";
+
+/// The members of `_meta` that are about the request itself.
+pub const REQUEST_KEYS: [&str; 4] = [PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL];
+
+/// What a request says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    /// The revision as it was written; it may be one that nobody knows.
+    pub version: String,
+    pub capabilities: Raw,
+    pub log_level: Option<Raw>,
+}
+
+impl Envelope {
+    /// Reads the envelope; whatever lacks a required member is no modern request.
+    pub fn parse(params: Option<&Raw>) -> Result<Envelope, Fault> {
+        let params = params.ok_or(Fault::Missing("_meta"))?;
+        let [meta] = params.members(["_meta"])?;
+        let meta = meta.ok_or(Fault::Missing("_meta"))?;
+        let [version, capabilities, log_level] =
+            json::members(meta.as_bytes(), [PROTOCOL_VERSION, CLIENT_CAPABILITIES, LOG_LEVEL])?;
+        let version = version.ok_or(Fault::Missing(PROTOCOL_VERSION))?;
+        let expected = "a string";
+        let version =
+            json::string(version).ok_or(Fault::WrongType { member: PROTOCOL_VERSION, expected })?;
+        let capabilities = capabilities.ok_or(Fault::Missing(CLIENT_CAPABILITIES))?;
+        if !capabilities.starts_with('{') {
+            let expected = "an object";
+            return Err(Fault::WrongType { member: CLIENT_CAPABILITIES, expected });
+        }
+        Ok(Envelope {
+            version: version.into_owned(),
+            capabilities: params.part(capabilities),
+            log_level: log_level.map(|level| params.part(level)),
+        })
+    }
+
+    /// Whether the client supports an extension.
+    pub fn extends_to(&self, extension: &'static str) -> bool {
+        let extensions = self.capabilities.members(["extensions"]);
+        let Ok([Some(extensions)]) = extensions else { return false };
+        matches!(json::members(extensions.as_bytes(), [extension]), Ok([Some(_)]))
+    }
+}
+
+/// Whether these are the parameters of a modern request: they name their revision.
+pub fn is_modern(params: Option<&Raw>) -> bool {
+    version(params).is_some()
+}
+
+/// The revision that a request names.
+pub fn version(params: Option<&Raw>) -> Option<Cow<'_, str>> {
+    let params = params?;
+    // Most requests of the other era end here, before anything is taken apart.
+    memmem::find(params.as_bytes(), PROTOCOL_VERSION.as_bytes())?;
+    let [meta] = params.members(["_meta"]).ok()?;
+    let [version] = json::members(meta?.as_bytes(), [PROTOCOL_VERSION]).ok()?;
+    version.map(|version| json::string(version).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Envelope, TASKS, is_modern};
+    use crate::rpc::Raw;
+
+    const WHOLE: &str = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}},"io.modelcontextprotocol/logLevel":"info"}}"#;
+
+    #[test]
+    fn envelope_is_read_from_meta() {
+        let params = Raw::trusted(WHOLE);
+        let envelope = Envelope::parse(Some(&params)).unwrap();
+        assert_eq!(envelope.version, "2026-07-28");
+        assert_eq!(envelope.log_level, Some(Raw::trusted(r#""info""#)));
+        assert!(envelope.extends_to(TASKS));
+        assert!(!envelope.extends_to("other/extension"));
+    }
+
+    #[test]
+    fn what_is_required_is_named_when_it_is_missing() {
+        let refuse = |text: &str| {
+            Envelope::parse(Some(&Raw::trusted(text.to_owned()))).unwrap_err().to_string()
+        };
+        assert_eq!(refuse("{}"), "member `_meta` is missing");
+        assert_eq!(
+            refuse(r#"{"_meta":{}}"#),
+            "member `io.modelcontextprotocol/protocolVersion` is missing"
+        );
+        assert_eq!(
+            refuse(r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"x"}}"#),
+            "member `io.modelcontextprotocol/clientCapabilities` is missing"
+        );
+        assert_eq!(
+            refuse(r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":7}}"#),
+            "member `io.modelcontextprotocol/protocolVersion` must be a string"
+        );
+    }
+
+    #[test]
+    fn modern_requests_are_told_by_their_revision_in_meta() {
+        let is = |text: &str| is_modern(Some(&Raw::trusted(text.to_owned())));
+        assert!(is(WHOLE));
+        assert!(!is(r#"{"arguments":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#));
+        assert!(!is("{}"));
+        assert!(!is_modern(None));
+    }
+}

@@ -1,0 +1,145 @@
+//! The document at `/openapi.json`: the tools that a caller can call now.
+//!
+//! Written by hand: the schemas are JSON Schema already and stay the bytes that the upstream sent,
+//! but for their references, which would lead nowhere in a document that they are a part of.
+
+use std::collections::HashSet;
+
+use bytes::Bytes;
+use gateway::definitions::Tool;
+use mcp::json;
+
+const HEAD: &str = concat!(
+    r#"{"openapi":"3.1.0","info":{"title":"Toolman","version":""#,
+    env!("CARGO_PKG_VERSION"),
+    r#"","description":"The tools that are switched on, each at a path of its own."},"#,
+    r#""security":[{"bearer":[]}],"paths":{"#,
+);
+
+/// What all operations share; the schemas of the tools follow.
+const COMPONENTS: &str = concat!(
+    r#"},"components":{"securitySchemes":{"bearer":{"type":"http","scheme":"bearer"}},"#,
+    r#""responses":{"Error":{"description":"It could not be done.","content":{"application/json":"#,
+    r##"{"schema":{"$ref":"#/components/schemas/Error"}}}}},"##,
+    r#""schemas":{"Error":{"type":"object","required":["error"],"properties":{"error":"#,
+    r#"{"type":"object","required":["code","message"],"properties":{"code":{"type":"string"},"#,
+    r#""message":{"type":"string"},"details":{"description":"What the upstream said."}}}}},"#,
+    r#""Result":{"type":"object","properties":{"content":{"type":"array","items":"#,
+    r#"{"type":"object"}},"structuredContent":{"type":"object"},"isError":{"type":"boolean","#,
+    r#""description":"Whether the tool failed; what it says then is in the content."}}}"#,
+);
+
+/// One path for each tool.
+pub fn document(tools: &[Tool]) -> Bytes {
+    let mut paths = String::from(HEAD);
+    let mut schemas = String::from(COMPONENTS);
+    let mut separator = "";
+    for (tool, id) in tools.iter().zip(operation_ids(tools)) {
+        paths.push_str(separator);
+        separator = ",";
+        describe(tool, &id, &mut paths, &mut schemas);
+    }
+    (paths + &schemas + "}}}").into()
+}
+
+/// Adds a tool's path and its schemas.
+fn describe(tool: &Tool, id: &str, paths: &mut String, schemas: &mut String) {
+    let wanted = ["title", "description", "inputSchema", "outputSchema"];
+    let [title, description, input, output] = tool.definition.members(wanted).unwrap_or_default();
+    let is_text = |part: &&str| json::string(part).is_some();
+    let name = json::quote(&tool.name);
+    let title = title.filter(is_text).unwrap_or(&name);
+    let description = description.filter(is_text).unwrap_or("\"\"");
+    // No other character of a tool's name has a meaning in a path.
+    let path = json::quote(&format!("/tools/{}", tool.name.replace('/', "%2F")));
+    schemas.push_str(&schema(&format!("{id}.input"), input.unwrap_or("{}")));
+    let result = match output {
+        None => r##"{"$ref":"#/components/schemas/Result"}"##.to_owned(),
+        Some(output) => {
+            schemas.push_str(&schema(&format!("{id}.output"), output));
+            format!(
+                r##"{{"allOf":[{{"$ref":"#/components/schemas/Result"}},{{"properties":{{"structuredContent":{{"$ref":"#/components/schemas/{id}.output"}}}}}}]}}"##
+            )
+        }
+    };
+    paths.push_str(&format!(
+        r##"{path}:{{"post":{{"operationId":"{id}","summary":{title},"description":{description},"requestBody":{{"required":true,"content":{{"application/json":{{"schema":{{"$ref":"#/components/schemas/{id}.input"}}}}}}}},"responses":{{"200":{{"description":"What the tool says.","content":{{"application/json":{{"schema":{result}}}}}}},"default":{{"$ref":"#/components/responses/Error"}}}}}}}}"##
+    ));
+}
+
+/// A member of `schemas`.
+fn schema(key: &str, schema: &str) -> String {
+    format!(r#","{key}":{}"#, rebase(schema, &format!("/components/schemas/{key}")))
+}
+
+/// A schema whose references to itself still lead into it when it stands at `place`.
+fn rebase(schema: &str, place: &str) -> String {
+    const KEY: &str = "\"$ref\"";
+    if matches!(json::members(schema.as_bytes(), ["$id"]), Ok([Some(_)])) {
+        return schema.to_owned(); // It has an address of its own, so that they lead there.
+    }
+    let mut rebased = String::with_capacity(schema.len());
+    let mut rest = schema;
+    // Within a string the quotes would be escaped, so this finds whole strings only.
+    while let Some(at) = rest.find(KEY) {
+        let (before, after) = rest.split_at(at + KEY.len());
+        rebased.push_str(before);
+        rest = after;
+        let value = after.trim_start().strip_prefix(':').map(str::trim_start);
+        let reference = value.and_then(|value| value.strip_prefix("\"#"));
+        if let Some(reference) = reference.filter(|rest| rest.starts_with(['/', '"'])) {
+            rebased.push_str(":\"#");
+            rebased.push_str(place);
+            rest = reference;
+        }
+    }
+    rebased + rest
+}
+
+/// An id for each tool that every generator can make a function of: its name, where that is one.
+fn operation_ids(tools: &[Tool]) -> Vec<String> {
+    let is_legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let legal = |name: &str| name.chars().map(|c| if is_legal(c) { c } else { '_' }).collect();
+    let names = tools.iter().map(|tool| tool.name.as_str());
+    let mut taken: HashSet<String> =
+        names.clone().filter(|name| name.chars().all(is_legal)).map(str::to_owned).collect();
+    let id = |name: &str| {
+        let mut id: String = legal(name);
+        while id != name && !taken.insert(id.clone()) {
+            id.push('_');
+        }
+        id
+    };
+    names.map(id).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use gateway::definitions::Tool;
+    use mcp::rpc::Raw;
+
+    use super::{operation_ids, rebase};
+
+    #[test]
+    fn ids_are_legal_and_differ() {
+        let tool = |name: &str| Tool { name: name.to_owned(), definition: Raw::trusted("{}") };
+        let tools = ["a.b", "a/b", "a_b", "a_b_", "c-d"].map(tool);
+        assert_eq!(operation_ids(&tools), ["a_b__", "a_b___", "a_b", "a_b_", "c-d"]);
+    }
+
+    #[test]
+    fn references_within_a_schema_follow_it() {
+        let check = |schema: &str, expected: &str| assert_eq!(rebase(schema, "/x"), expected);
+        check(r##"{"$ref" : "#/$defs/a"}"##, r##"{"$ref":"#/x/$defs/a"}"##);
+        check(r##"[{"$ref":"#"},{"$ref":"#"}]"##, r##"[{"$ref":"#/x"},{"$ref":"#/x"}]"##);
+        for unchanged in [
+            r##"{"$id":"urn:a","$ref":"#/$defs/a"}"##,
+            r##"{"$ref":"#anchor"}"##,
+            r#"{"$ref":"https://example.com/a#/b"}"#,
+            r##"{"description":"\"$ref\":\"#/a\"","enum":["$ref"]}"##,
+            r##"{"properties":{"$ref":{"const":"#/a"}}}"##,
+        ] {
+            check(unchanged, unchanged);
+        }
+    }
+}

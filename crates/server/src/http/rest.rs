@@ -1,0 +1,229 @@
+//! Tools over plain HTTP: `/tools`, their schemas, `/openapi.json`, `/.well-known/mcp-config`.
+//!
+//! The same gateway as behind MCP. There are no sessions, so that a selection belongs to the caller.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use gateway::auth::Caller;
+use gateway::client::Client;
+use gateway::dispatch::{Request as GatewayRequest, Terms};
+use gateway::outbox;
+use hyper::body::Incoming;
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use hyper::{Method, Request, Response, StatusCode};
+use mcp::json::{self, Fault};
+use mcp::rpc::Raw;
+
+use super::endpoint::{Endpoint, Refused, is_json, json as json_body, read, refuse};
+use super::events::Body;
+use super::openapi;
+use crate::reply::rest as reply;
+
+/// What a client may choose when it connects: nothing yet. TC-31
+const CONFIG_SCHEMA: &str = concat!(
+    r#"{"$schema":"https://json-schema.org/draft/2020-12/schema","#,
+    r#""title":"Toolman session configuration","#,
+    r#""description":"What a client may choose when it connects. There is nothing to choose.","#,
+    r#""type":"object","properties":{},"required":[],"additionalProperties":false,"#,
+    r#""x-mcp-version":"1.0","x-query-style":"dot+bracket"}"#,
+);
+
+/// What a path means; the names are those of the caller, decoded.
+#[derive(Debug, PartialEq, Eq)]
+enum Route {
+    List,
+    Call(String),
+    Schema(String),
+    OpenApi,
+    Config,
+}
+
+impl Endpoint {
+    /// Answers what is not MCP.
+    pub(super) async fn rest(
+        &self,
+        caller: &Caller,
+        request: Request<Incoming>,
+    ) -> Result<Response<Body>, Refused> {
+        let route = route(request.uri().path())?;
+        let allowed = if matches!(route, Route::Call(_)) { Method::POST } else { Method::GET };
+        if request.method() != allowed {
+            return Ok(not_allowed(&allowed));
+        }
+        // Nobody is greeted here, so the first one who asks waits for what is still starting.
+        self.awake.get_or_init(|| self.gateway.settled()).await;
+        let client = self.gateway.principal(caller);
+        match route {
+            Route::List => Ok(self.ask(&client, "tools/list", None).await),
+            Route::Call(name) => self.call(&client, &name, request).await,
+            Route::Schema(name) => Ok(schema(&client, &name)),
+            Route::OpenApi => Ok(json_body(StatusCode::OK, openapi::document(&client.tools()))),
+            Route::Config => {
+                let mut response = json_body(StatusCode::OK, CONFIG_SCHEMA.into());
+                let media_type = HeaderValue::from_static("application/schema+json");
+                response.headers_mut().insert(CONTENT_TYPE, media_type);
+                Ok(response)
+            }
+        }
+    }
+
+    async fn call(
+        &self,
+        client: &Arc<Client>,
+        name: &str,
+        request: Request<Incoming>,
+    ) -> Result<Response<Body>, Refused> {
+        let (head, body) = request.into_parts();
+        if head.headers.contains_key(CONTENT_TYPE) && !is_json(&head.headers) {
+            return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, SEND_JSON);
+        }
+        let body = read(body).await?;
+        let arguments = arguments(&head.headers, &body)?;
+        let name = json::quote(name);
+        let params = [br#"{"name":"#, name.as_bytes(), br#","arguments":"#, arguments, b"}"];
+        Ok(self.ask(client, "tools/call", Some(Raw::trusted(params.concat()))).await)
+    }
+
+    /// Makes a request of the gateway. What an upstream says meanwhile is lost, and what it asks
+    /// is refused: nobody is there to answer.
+    async fn ask(&self, client: &Arc<Client>, method: &str, params: Option<Raw>) -> Response<Body> {
+        let _under_way = self.under_way.token();
+        let (outbox, _) = outbox::channel();
+        let request = GatewayRequest {
+            id: Raw::trusted("0"),
+            method: method.to_owned(),
+            params,
+            terms: Terms::Handshake,
+        };
+        let outcome = self.gateway.handle(client, &request, &client.outlet(outbox)).await;
+        let (status, body) = reply::to_call(outcome);
+        let mut response = json_body(status, body);
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+}
+
+const SEND_JSON: &str = "send the arguments as `application/json`";
+
+/// The arguments of a call: an object, or nothing at all.
+fn arguments<'a>(headers: &HeaderMap, body: &'a Bytes) -> Result<&'a [u8], Refused> {
+    let text = body.trim_ascii();
+    if text.is_empty() {
+        return Ok(b"{}");
+    }
+    if !headers.contains_key(CONTENT_TYPE) {
+        return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, SEND_JSON);
+    }
+    let checked = if json::depth_is_bounded(text) {
+        json::members(text, []).map(|[]| text)
+    } else {
+        Err(Fault::TooDeep)
+    };
+    checked.or_else(|fault| {
+        let reason = format!("the body must be the object of the arguments, but it is {fault}");
+        refuse(StatusCode::BAD_REQUEST, &reason)
+    })
+}
+
+fn schema(client: &Client, name: &str) -> Response<Body> {
+    let definition = match client.tool(name) {
+        Ok(definition) => definition,
+        Err(error) => {
+            let (status, body) = reply::to_failed(&error);
+            return json_body(status, body);
+        }
+    };
+    let [input, output] = definition.members(["inputSchema", "outputSchema"]).unwrap_or_default();
+    let input = input.unwrap_or("{}");
+    let output = output.map_or(String::new(), |output| format!(r#","outputSchema":{output}"#));
+    json_body(StatusCode::OK, format!(r#"{{"inputSchema":{input}{output}}}"#).into())
+}
+
+fn not_allowed(allowed: &Method) -> Response<Body> {
+    let status = StatusCode::METHOD_NOT_ALLOWED;
+    let reason = format!("use {allowed} here");
+    let mut response = json_body(status, reply::to_refused(status, &reason));
+    let allowed = HeaderValue::from_str(allowed.as_str()).expect("methods are visible ASCII");
+    response.headers_mut().insert(ALLOW, allowed);
+    response
+}
+
+fn route(path: &str) -> Result<Route, Refused> {
+    let nothing = || {
+        let reason =
+            "there is nothing here; MCP is at `/mcp`, REST at `/tools` and `/openapi.json`";
+        refuse(StatusCode::NOT_FOUND, reason)
+    };
+    match path {
+        "/tools" => return Ok(Route::List),
+        "/openapi.json" => return Ok(Route::OpenApi),
+        "/.well-known/mcp-config" => return Ok(Route::Config),
+        _ => {}
+    }
+    // The path is split before it is decoded: a `%2F` belongs to a name.
+    let Some(rest) = path.strip_prefix("/tools/") else { return nothing() };
+    match rest.split_once('/') {
+        None if !rest.is_empty() => Ok(Route::Call(decode(rest)?)),
+        Some((name, "schema")) if !name.is_empty() => Ok(Route::Schema(decode(name)?)),
+        _ => nothing(),
+    }
+}
+
+/// The name in a segment of a path; decoded once, strictly.
+fn decode(segment: &str) -> Result<String, Refused> {
+    let wrong = || {
+        let reason = "the name in the path is not encoded well; write `%` as `%25`";
+        refuse(StatusCode::BAD_REQUEST, reason)
+    };
+    let mut bytes = Vec::with_capacity(segment.len());
+    let mut rest = segment.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let mut digit = || rest.next().and_then(|digit| char::from(digit).to_digit(16));
+        let (Some(high), Some(low)) = (digit(), digit()) else { return wrong() };
+        bytes.extend(u8::try_from(high * 16 + low));
+    }
+    String::from_utf8(bytes).or_else(|_| wrong())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Route, route};
+
+    #[test]
+    fn paths_are_split_before_they_are_decoded_and_decoded_once() {
+        let call = |name: &str| Ok(Route::Call(name.to_owned()));
+        let check = |path: &str, expected: Result<Route, u16>| {
+            let found = route(path).map_err(|refused| refused.0.as_u16());
+            assert_eq!(found, expected, "{path}");
+        };
+        check("/tools", Ok(Route::List));
+        check("/tools/a_echo", call("a_echo"));
+        check("/tools/a%2Fb", call("a/b"));
+        check("/tools/..%2f..%2freload", call("../../reload"));
+        check("/tools/%2561", call("%61"));
+        check("/tools/caf%C3%A9", call("café"));
+        check("/tools/schema", call("schema"));
+        check("/tools/a%2Fb/schema", Ok(Route::Schema("a/b".to_owned())));
+        for bad in ["/tools/%", "/tools/%2", "/tools/%zz", "/tools/%+1", "/tools/%ff"] {
+            check(bad, Err(400));
+        }
+        for nothing in [
+            "/",
+            "//tools",
+            "/Tools",
+            "/tools/",
+            "/tools//schema",
+            "/tools/a/b",
+            "/tools/a/schema/",
+        ] {
+            check(nothing, Err(404));
+        }
+    }
+}
