@@ -4,6 +4,7 @@
 //! run is not known here.
 
 pub mod fault;
+pub mod http;
 
 mod duration;
 mod expand;
@@ -21,6 +22,7 @@ use mcp::names::Namespace;
 use upstream::supervisor::Settings;
 
 use crate::fault::{Fault, Faults};
+use crate::http::Http;
 
 /// What a configuration says.
 #[derive(Clone, Debug)]
@@ -29,6 +31,7 @@ pub struct Config {
     pub servers: Vec<Server>,
     pub rules: Rules,
     pub surface: Surface,
+    pub http: Http,
 }
 
 /// One server and the prefix of its names.

@@ -8,5 +8,9 @@ pub const FILE_BYTES_MAX: u64 = 1024 * 1024;
 pub const FAULTS_MAX: usize = 100;
 /// Patterns in one list: each takes its time to be compiled.
 pub const PATTERNS_MAX: usize = 10_000;
+/// Shorter tokens can be guessed.
+pub const TOKEN_CHARS_MIN: usize = 16;
+/// A session that was not used for this long is forgotten, unless another time is written.
+pub const SESSION_TTL: Duration = Duration::from_hours(24);
 /// Longest wait that can be configured.
 pub const DURATION_MAX: Duration = Duration::from_hours(24);

@@ -1,5 +1,6 @@
 //! `tools.toml`, the native format.
 
+mod http;
 mod names;
 mod remote;
 mod server;
@@ -41,6 +42,7 @@ pub fn read(
         value.choice(&words, faults)
     });
     let surface = surface.unwrap_or(activate);
+    let http = top.get("http").map(|value| http::read(&value, surroundings, faults));
     let servers = servers(top.get("servers").as_ref(), surroundings, faults);
     top.close(&[], faults);
     Config {
@@ -51,6 +53,7 @@ pub fn read(
             reserved: surface.control_names(),
         },
         surface,
+        http: http.unwrap_or_default(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! One connected client: its handshake, its view, what is under way for it.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
@@ -67,6 +68,8 @@ pub struct Client {
     pub(crate) leaving: CancellationToken,
     /// Turns for calls, so that their answers can't fill the memory.
     pub(crate) turns: Semaphore,
+    /// Counts the messages of upstreams that found no room, of all clients.
+    lost_notices: Arc<AtomicU64>,
     state: Mutex<State>,
     listeners: Mutex<Listeners>,
 }
@@ -142,7 +145,13 @@ fn is_about_a_request(frame: &[u8], log_level: Option<LogLevel>) -> bool {
 }
 
 impl Client {
-    pub(crate) fn new(id: u64, caller: Caller, owner: Owner, view: Arc<View>) -> Client {
+    pub(crate) fn new(
+        id: u64,
+        caller: Caller,
+        owner: Owner,
+        view: Arc<View>,
+        lost_notices: Arc<AtomicU64>,
+    ) -> Client {
         let introduction = OnceLock::new();
         let stage = if owner == Owner::Principal {
             _ = introduction.set(Introduction {
@@ -161,6 +170,7 @@ impl Client {
             introduction,
             leaving: CancellationToken::new(),
             turns: Semaphore::new(CALLS_AT_ONCE_MAX),
+            lost_notices,
             state: Mutex::new(State {
                 view,
                 outlet: None,
@@ -212,7 +222,10 @@ impl Client {
         let (client, out) = (Arc::clone(self), outbox.clone());
         let deliver = move |upcall| {
             // The place is taken first: a request that can't be sent must be refused at once.
-            let Some(place) = out.reserve() else { return false };
+            let Some(place) = out.reserve() else {
+                client.lost_notices.fetch_add(1, Ordering::Relaxed);
+                return false;
+            };
             let frame = match upcall {
                 Upcall::Notice(frame) => client.wants(&frame).then_some(frame),
                 Upcall::Ask(ask) => client.ask(ask, &out),

@@ -14,7 +14,7 @@ use mcp::params::Params;
 use mcp::rpc::{self, Message, Outcome, Raw};
 use mcp::translate::{self, Passage};
 use mcp::verdict;
-use mcp::version::{Era, Revision};
+use mcp::version::{Era, Revision, Spoken};
 use upstream::connection::Call;
 use upstream::supervisor::Upstream;
 
@@ -125,9 +125,10 @@ impl Gateway {
         envelope: &Envelope,
         outlet: &Outlet,
     ) -> Result<Outcome, Error> {
-        let revision = Revision::parse(&envelope.version);
+        let revision = self.0.spoken.parse(&envelope.version);
         if revision.map(Revision::era) != Some(Era::Modern) {
-            return Err(Error::Revision(envelope.version.clone()));
+            let requested = envelope.version.clone();
+            return Err(Error::Revision { requested, spoken: self.0.spoken.clone() });
         }
         self.settled_or_leaving(client).await;
         let log_level = self.log_level_of(envelope)?;
@@ -220,6 +221,17 @@ impl Gateway {
         }
     }
 
+    /// The revisions that are switched on.
+    pub fn spoken(&self) -> &Spoken {
+        &self.0.spoken
+    }
+
+    /// The revision that an `initialize` with these parameters will agree on.
+    pub fn revision_asked(&self, params: Option<&Raw>) -> Revision {
+        let introduction = read_introduction(params, &self.0.spoken);
+        introduction.map_or(Revision::NEWEST_LEGACY, |known| known.revision)
+    }
+
     /// Takes a client that asks without a handshake for one of the oldest revision.
     pub fn assume_introduced(&self, client: &Client) {
         if let Ok(introducing) = client.begin_introduction() {
@@ -234,7 +246,7 @@ impl Gateway {
         client: &Arc<Client>,
         params: Option<&Raw>,
     ) -> Result<Outcome, Error> {
-        let introduction = read_introduction(params)
+        let introduction = read_introduction(params, &self.0.spoken)
             .map_err(|fault| Error::Params { method: "initialize", fault })?;
         let introducing = client.begin_introduction()?;
         self.settled_or_leaving(client).await;
@@ -360,7 +372,12 @@ impl Gateway {
         };
         let answered = async {
             let _turn = client.turns.acquire().await;
-            upstream.call(call).await
+            let timing = self.metrics().begin(upstream.name());
+            let outcome = upstream.call(call).await;
+            if let Some(timing) = timing {
+                timing.finish(&outcome);
+            }
+            outcome
         };
         tokio::select! {
             outcome = answered => Ok(passage.answer(method, outcome?)),
@@ -390,20 +407,17 @@ impl Gateway {
     }
 }
 
-/// The revision that an `initialize` with these parameters will agree on.
-pub fn revision_asked(params: Option<&Raw>) -> Revision {
-    read_introduction(params).map_or(Revision::NEWEST_LEGACY, |introduction| introduction.revision)
-}
-
-fn read_introduction(params: Option<&Raw>) -> Result<Introduction, Fault> {
+fn read_introduction(params: Option<&Raw>, spoken: &Spoken) -> Result<Introduction, Fault> {
     let params = params.ok_or(Fault::Missing("protocolVersion"))?;
     let [version, capabilities] = params.members(["protocolVersion", "capabilities"])?;
     let version = version.ok_or(Fault::Missing("protocolVersion"))?;
     let version = json::string(version)
         .ok_or(Fault::WrongType { member: "protocolVersion", expected: "a string" })?;
+    // A copy: a part would keep the whole message for as long as the session lives.
+    let capabilities = capabilities.unwrap_or("{}").to_owned();
     Ok(Introduction {
-        revision: Revision::negotiate(&version),
-        capabilities: capabilities.map_or_else(|| Raw::trusted("{}"), |part| params.part(part)),
+        revision: spoken.negotiate(&version),
+        capabilities: Raw::trusted(capabilities),
     })
 }
 

@@ -4,6 +4,7 @@ use mcp::items::Kind;
 use mcp::json::Fault;
 use mcp::names::UpstreamName;
 use mcp::text::shorten;
+use mcp::version::Spoken;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -26,8 +27,8 @@ pub enum Error {
     #[error("`params._meta` can't be used: {0}")]
     Envelope(Fault),
 
-    #[error("protocol revision `{}` is not spoken", shorten(.0))]
-    Revision(String),
+    #[error("protocol revision `{}` is not spoken", shorten(.requested))]
+    Revision { requested: String, spoken: Spoken },
 
     #[error("upstream `{upstream}` does not tell when its resources change")]
     Unwatchable { upstream: UpstreamName },
@@ -137,7 +138,7 @@ impl Error {
             | Error::UnknownTask(_)
             | Error::Unwatchable { .. } => Class::Params,
             Error::Envelope(_) => Class::Envelope,
-            Error::Revision(_) => Class::Revision,
+            Error::Revision { .. } => Class::Revision,
             Error::Method(_) => Class::Method,
             Error::Uninitialized(_)
             | Error::NotReady(_)

@@ -8,6 +8,7 @@ pub mod definitions;
 pub mod dispatch;
 pub mod error;
 pub mod limits;
+pub mod metrics;
 pub mod outbox;
 pub mod refresh;
 
@@ -29,6 +30,7 @@ use catalog::view::View;
 use mcp::items::Inventory;
 use mcp::log_level::LogLevel;
 use mcp::names::{Namespace, UpstreamName};
+use mcp::version::Spoken;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -38,6 +40,7 @@ use upstream::supervisor::{Phase, Settings as UpstreamSettings, Upstream};
 use crate::auth::Caller;
 use crate::client::{Client, Owner};
 use crate::limits::{EVENTS_MAX, SETTLE_MAX, SETTLE_QUIET, STOP_MAX};
+use crate::metrics::Metrics;
 use crate::tasks::Tasks;
 use crate::watches::Watch;
 
@@ -48,6 +51,7 @@ pub struct Settings {
     pub upstreams: Vec<Member>,
     pub rules: Rules,
     pub surface: Surface,
+    pub spoken: Spoken,
 }
 
 /// An upstream and the prefix of its names.
@@ -73,10 +77,12 @@ pub struct Gateway(Arc<Shared>);
 struct Shared {
     rules: Rules,
     surface: Surface,
+    spoken: Spoken,
     upstreams: Vec<(Namespace, Upstream)>,
     by_name: HashMap<UpstreamName, Upstream>,
     clients: Mutex<Clients>,
     last_client: AtomicU64,
+    metrics: Metrics,
     /// What the newest snapshot was made of.
     shown: ArcSwap<Vec<Arc<Inventory>>>,
     /// Counts the snapshots, so that one can wait for the next.
@@ -110,9 +116,12 @@ impl Gateway {
             upstreams.iter().map(|(_, upstream)| (upstream.name().clone(), upstream.clone()));
         let initial =
             View::new(Arc::new(Catalog::default()), Selection::default(), settings.surface);
+        let names = upstreams.iter().map(|(_, upstream)| upstream.name().clone());
+        let metrics = Metrics::of(names);
         let gateway = Gateway(Arc::new(Shared {
             rules: settings.rules,
             surface: settings.surface,
+            spoken: settings.spoken,
             by_name: named.collect(),
             upstreams,
             clients: Mutex::new(Clients {
@@ -121,6 +130,7 @@ impl Gateway {
                 initial: Arc::new(initial),
             }),
             last_client: AtomicU64::new(0),
+            metrics,
             shown: ArcSwap::default(),
             generation: watch::Sender::new(0),
             watches: Mutex::default(),
@@ -151,7 +161,8 @@ impl Gateway {
     fn admit(&self, clients: &mut Clients, caller: Caller, owner: Owner) -> Arc<Client> {
         let id = self.0.last_client.fetch_add(1, Ordering::Relaxed);
         tracing::info!(client = id, agent = caller.agent.as_deref(), "connected");
-        let client = Arc::new(Client::new(id, caller, owner, Arc::clone(&clients.initial)));
+        let lost = Arc::clone(&self.0.metrics.lost_notices);
+        let client = Arc::new(Client::new(id, caller, owner, Arc::clone(&clients.initial), lost));
         clients.connected.insert(id, Arc::clone(&client));
         client
     }

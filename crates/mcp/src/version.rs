@@ -86,14 +86,76 @@ impl fmt::Display for Revision {
     }
 }
 
+/// The revisions that are switched on; never none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spoken(Vec<Revision>);
+
+impl Spoken {
+    /// These, if there are any.
+    pub fn new(revisions: impl IntoIterator<Item = Revision>) -> Option<Spoken> {
+        let mut revisions: Vec<_> = revisions.into_iter().collect();
+        revisions.sort_unstable();
+        revisions.dedup();
+        (!revisions.is_empty()).then_some(Spoken(revisions))
+    }
+
+    /// The revision that a header names, if it is on.
+    pub fn parse(&self, text: &str) -> Option<Revision> {
+        Revision::parse(text).filter(|revision| self.0.contains(revision))
+    }
+
+    /// What a handshake that asks for `wanted` agrees on: the same if it is on, else the newest.
+    pub fn negotiate(&self, wanted: &str) -> Revision {
+        let revision = Revision::negotiate(wanted);
+        if self.0.contains(&revision) {
+            return revision;
+        }
+        self.of(Era::Legacy).last().unwrap_or(Revision::NEWEST_LEGACY)
+    }
+
+    /// Those of an era, oldest first.
+    pub fn of(&self, era: Era) -> impl Iterator<Item = Revision> + '_ {
+        self.0.iter().copied().filter(move |revision| revision.era() == era)
+    }
+
+    /// Those that a request which stands alone is told to use instead of its own.
+    pub fn instead(&self) -> Vec<Revision> {
+        let modern: Vec<_> = self.of(Era::Modern).collect();
+        if modern.is_empty() { self.0.clone() } else { modern }
+    }
+
+    /// The names of all, oldest first, for a message.
+    pub fn names(&self) -> String {
+        let names: Vec<_> = self.0.iter().map(|revision| revision.as_str()).collect();
+        names.join(", ")
+    }
+}
+
+impl Default for Spoken {
+    fn default() -> Spoken {
+        Spoken(Revision::ALL.to_vec())
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Revision;
+    use super::{Revision, Spoken};
 
     #[test]
     fn known_revision_is_echoed_and_an_unknown_one_answered_with_the_newest() {
         assert_eq!(Revision::negotiate("2024-11-05"), Revision::V2024_11_05);
         assert_eq!(Revision::negotiate("2026-07-28"), Revision::NEWEST_LEGACY);
         assert_eq!(Revision::negotiate("garbage"), Revision::NEWEST_LEGACY);
+    }
+
+    #[test]
+    fn revision_that_is_off_is_answered_with_the_newest_that_is_on() {
+        // TD-100
+        let spoken = Spoken::new([Revision::V2025_06_18, Revision::V2024_11_05]).unwrap();
+        assert_eq!(spoken.negotiate("2024-11-05"), Revision::V2024_11_05);
+        assert_eq!(spoken.negotiate("2025-11-25"), Revision::V2025_06_18);
+        assert_eq!(spoken.parse("2025-11-25"), None);
+        assert_eq!(spoken.names(), "2024-11-05, 2025-06-18");
+        assert_eq!(Spoken::new([]), None);
     }
 }

@@ -2,35 +2,45 @@
 //!
 //! The loop is ours because slow and silent connections need bounds that a ready-made one lacks.
 
+pub mod tls;
+
+mod body;
 mod checks;
+mod connection;
+mod cors;
+mod crowd;
 mod endpoint;
 mod events;
 mod legacy;
+mod metrics;
 mod modern;
 mod openapi;
 mod rest;
+mod service;
 mod sessions;
 mod streams;
+mod traffic;
+mod wire;
 
-use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use gateway::Gateway;
 use gateway::auth::BearerToken;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::http::checks::Checks;
+use crate::http::crowd::Crowd;
 use crate::http::endpoint::Endpoint;
 use crate::http::sessions::Sessions;
+use crate::http::tls::Tls;
+use crate::http::traffic::Traffic;
 use crate::limits::{
-    ACCEPT_PAUSE, CLOSE_MAX, CONNECTIONS_MAX, DRAIN_MAX, HEAD_BYTES_MAX, HEAD_TIMEOUT, HEADERS_MAX,
+    ACCEPT_COMPLAINT_EVERY, ACCEPT_PAUSE, CLOSE_MAX, CONNECTIONS_MAX, DRAIN_MAX, FILES_RESERVED,
+    HANDSHAKE_TIMEOUT, SESSION_IDLE_MAX, SESSION_SWEEP,
 };
 
 /// What the operator chooses.
@@ -39,6 +49,36 @@ pub struct Settings {
     pub token: BearerToken,
     /// Whether the transport of 2024-11-05 is served as well.
     pub has_sse: bool,
+    /// Where there is none, the door is plain.
+    pub tls: Option<Tls>,
+    /// Origins of pages that may use the door, as a browser writes them.
+    pub allowed_origins: Vec<String>,
+    /// Names under which the door is reached, with or without a port.
+    pub allowed_hosts: Vec<String>,
+    /// A session that was not used for this long is forgotten.
+    pub session_ttl: Duration,
+    /// Connections at the same time.
+    pub connections_max: usize,
+}
+
+impl Settings {
+    /// The usual ones.
+    pub fn new(token: BearerToken) -> Settings {
+        Settings {
+            token,
+            has_sse: true,
+            tls: None,
+            allowed_origins: Vec::new(),
+            allowed_hosts: Vec::new(),
+            session_ttl: SESSION_IDLE_MAX,
+            connections_max: CONNECTIONS_MAX,
+        }
+    }
+}
+
+/// How many connections a process can hold that may have so many files open.
+pub fn connections_max(files: usize) -> usize {
+    files.saturating_sub(FILES_RESERVED).clamp(1, CONNECTIONS_MAX)
 }
 
 /// Serves until `stop` is called, then lets requests under way finish.
@@ -49,74 +89,94 @@ pub async fn serve(
     stop: CancellationToken,
 ) {
     let is_local = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
-    let checks = Checks::new(settings.token, is_local);
-    let sessions = Sessions::new(gateway.clone());
-    let endpoint = Endpoint::new(gateway.clone(), sessions, checks, stop.clone(), settings.has_sse);
-    let endpoint = Arc::new(endpoint);
-    let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    let graceful = GracefulShutdown::new();
+    let tls = settings.tls.clone();
+    let endpoint = open(gateway.clone(), settings, is_local, stop.clone());
+    let connections = TaskTracker::new();
+    let mut complained = None;
+    let mut sweep = interval(SESSION_SWEEP);
     loop {
-        let accepted = tokio::select! {
-            accepted = accept(&listener, &connections) => accepted,
+        let stream = tokio::select! {
+            stream = accept(&listener, &mut complained) => stream,
+            _ = sweep.tick() => {
+                endpoint.sessions.expire();
+                continue;
+            }
             () = stop.cancelled() => break,
         };
-        let (stream, permit) = accepted;
-        let watcher = graceful.watcher();
-        let endpoint = Arc::clone(&endpoint);
-        let stop = stop.clone();
-        tokio::spawn(async move {
-            // A connection that never sends a byte would stay open for ever otherwise.
-            let mut first = [0];
-            let has_input = tokio::select! {
-                readable = timeout(HEAD_TIMEOUT, stream.peek(&mut first)) => matches!(readable, Ok(Ok(1..))),
-                () = stop.cancelled() => false,
-            };
-            if has_input {
-                let service = service_fn(move |request| {
-                    let endpoint = Arc::clone(&endpoint);
-                    async move { Ok::<_, Infallible>(endpoint.respond(request).await) }
-                });
-                let builder = builder();
-                let connection = builder.serve_connection(TokioIo::new(stream), service);
-                _ = watcher.watch(connection).await;
+        let member = tokio::select! {
+            member = endpoint.crowd.join() => member,
+            () = stop.cancelled() => break,
+        };
+        let (endpoint, tls, stop) = (Arc::clone(&endpoint), tls.clone(), stop.clone());
+        connections.spawn(async move {
+            tokio::select! {
+                () = serve_one(stream, &member.traffic, endpoint, tls, stop) => {}
+                () = member.leave.cancelled() => {}
             }
-            drop(permit);
         });
     }
     drop(listener);
     gateway.wind_down();
     _ = timeout(DRAIN_MAX, endpoint.drained()).await;
-    _ = timeout(CLOSE_MAX, graceful.shutdown()).await;
+    connections.close();
+    _ = timeout(CLOSE_MAX, connections.wait()).await;
 }
 
-async fn accept(
-    listener: &TcpListener,
-    connections: &Arc<Semaphore>,
-) -> (TcpStream, tokio::sync::OwnedSemaphorePermit) {
-    let permit = Arc::clone(connections).acquire_owned().await;
-    let permit = permit.expect("the semaphore is never closed");
+fn open(
+    gateway: Gateway,
+    settings: Settings,
+    is_local: bool,
+    stop: CancellationToken,
+) -> Arc<Endpoint> {
+    let checks = Checks {
+        token: settings.token,
+        is_local,
+        hosts: settings.allowed_hosts,
+        origins: settings.allowed_origins,
+    };
+    let sessions = Sessions::new(gateway.clone(), settings.session_ttl);
+    let crowd = Crowd::new(settings.connections_max);
+    Arc::new(Endpoint::new(gateway, sessions, checks, crowd, stop, settings.has_sse))
+}
+
+/// Agrees on TLS where there is one, then answers requests.
+async fn serve_one(
+    stream: TcpStream,
+    traffic: &Traffic,
+    endpoint: Arc<Endpoint>,
+    tls: Option<Tls>,
+    stop: CancellationToken,
+) {
+    let Some(Tls(acceptor)) = tls else {
+        return connection::serve(stream, traffic, endpoint, stop).await;
+    };
+    let agreed = tokio::select! {
+        agreed = timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)) => agreed,
+        () = stop.cancelled() => return,
+    };
+    if let Ok(Ok(stream)) = agreed {
+        connection::serve(stream, traffic, endpoint, stop).await;
+    }
+}
+
+async fn accept(listener: &TcpListener, complained: &mut Option<Instant>) -> TcpStream {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 // Small messages go back and forth; waiting to fill packets costs 40 ms each.
                 _ = stream.set_nodelay(true);
-                return (stream, permit);
+                return stream;
             }
             Err(error) => {
-                tracing::warn!(%error, "can't accept a connection");
+                if complained.is_none_or(|at| at.elapsed() >= ACCEPT_COMPLAINT_EVERY) {
+                    tracing::warn!(%error, "can't accept connections; are there too many?");
+                    *complained = Some(Instant::now());
+                }
                 sleep(ACCEPT_PAUSE).await;
             }
         }
     }
 }
 
-fn builder() -> Builder<TokioExecutor> {
-    let mut builder = Builder::new(TokioExecutor::new()).http1_only();
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .max_buf_size(HEAD_BYTES_MAX)
-        .max_headers(HEADERS_MAX);
-    builder
-}
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,7 @@ use mcp::json;
 use mcp::rpc::{self, Code, Outcome, Raw, Rejection};
 use mcp::translate;
 use mcp::verdict;
-use mcp::version::{Era, Revision};
+use mcp::version::Era;
 
 /// The frame that answers a request.
 pub fn to_request(request: &Request, outcome: Result<Outcome, Error>) -> Bytes {
@@ -42,9 +42,11 @@ pub fn unless_cancelled(request: &Request, outcome: Result<Outcome, Error>) -> O
 /// What an error says beyond its message.
 fn data(error: &Error) -> String {
     match error {
-        Error::Revision(requested) => {
-            let (spoken, requested) = (Revision::NEWEST_MODERN, json::quote(requested));
-            format!(r#"{{"supported":["{spoken}"],"requested":{requested}}}"#)
+        Error::Revision { requested, spoken } => {
+            let spoken: Vec<_> =
+                spoken.instead().iter().map(|revision| format!("\"{revision}\"")).collect();
+            let (spoken, requested) = (spoken.join(","), json::quote(requested));
+            format!(r#"{{"supported":[{spoken}],"requested":{requested}}}"#)
         }
         Error::MissingExtension(extension) => {
             format!(r#"{{"requiredCapabilities":{{"extensions":{{"{extension}":{{}}}}}}}}"#)

@@ -63,8 +63,16 @@ impl Folder {
         let mut command = Command::new(&self.binary);
         command.args(arguments).current_dir(self.path()).kill_on_drop(true);
         command.env("XDG_DATA_HOME", self.path().join("data"));
-        for variable in ["TOOLMAN_CONFIG", "TOOLMAN_LOG", "DATA_DIR", "BEARER_TOKEN", "AGENT_NAME"]
-        {
+        for variable in [
+            "TOOLMAN_CONFIG",
+            "TOOLMAN_LOG",
+            "DATA_DIR",
+            "BEARER_TOKEN",
+            "AGENT_NAME",
+            "ENABLE_LEGACY_MCP",
+            "MCP_SESSION_TTL_HOURS",
+            "MCP_SUPPORTED_VERSIONS",
+        ] {
             command.env_remove(variable);
         }
         command

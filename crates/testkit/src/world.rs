@@ -11,6 +11,7 @@ use catalog::snapshot::Rules;
 use catalog::surface::{Inactive, Surface};
 use gateway::{Gateway, Member, Settings};
 use mcp::names::UriStyle;
+use mcp::version::Spoken;
 use serde_json::json;
 use tokio::io::{DuplexStream, duplex, split};
 use tokio::sync::broadcast;
@@ -196,6 +197,7 @@ impl Plan {
                 reserved: surface.control_names(),
             },
             surface,
+            spoken: Spoken::default(),
         }
     }
 }

@@ -65,13 +65,22 @@ pub struct Up {
 
 #[derive(Debug, Args)]
 pub struct Serve {
-    /// The address to serve on
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8000")]
-    pub listen: std::net::SocketAddr,
+    /// The address to serve on [default: `listen` of `[http]`, or 127.0.0.1:8000]
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub listen: Option<std::net::SocketAddr>,
 
-    /// A file with the token that clients must show [default: `BEARER_TOKEN`, or a generated one]
+    /// A file with the token that clients must show [default: `BEARER_TOKEN`, or `token` of
+    /// `[http]`, or a generated one]
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
+
+    /// Serve HTTPS with the certificate in this PEM file, its chain included
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// The key of the certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -5,11 +5,9 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use config::http::{Http, TokenSource, weakness};
 
 use crate::cli::{Cli, Misuse};
-
-/// Shorter tokens can be guessed.
-const TOKEN_CHARS_MIN: usize = 16;
 
 /// The folder to use, made if need be.
 fn open(cli: &Cli) -> anyhow::Result<PathBuf> {
@@ -34,40 +32,41 @@ fn default_folder() -> Option<PathBuf> {
     Some(data_home.join("toolman"))
 }
 
-/// The bearer token that was given: in a file, else in the environment.
-pub fn given_token(file: Option<&Path>) -> anyhow::Result<Option<String>> {
-    let (token, source) = match file {
-        Some(file) => {
-            let text = std::fs::read_to_string(file).map_err(|error| {
-                Misuse(format!("can't read the token file `{}`: {error}", file.display()))
-            })?;
-            (text.trim().to_owned(), "the token in the file")
-        }
-        None => match std::env::var_os("BEARER_TOKEN") {
-            Some(token) => (token.into_string().unwrap_or_default(), "BEARER_TOKEN"),
-            None => return Ok(None),
-        },
+/// The bearer token that was given: in a file, else in the environment, else in the configuration.
+pub fn given_token(file: Option<&Path>, http: &Http) -> Result<Option<String>, Misuse> {
+    let in_environment = std::env::var_os("BEARER_TOKEN");
+    let (token, source) = match (file, in_environment, &http.token) {
+        (Some(file), _, _) => (read_token(file)?, "the token in the file"),
+        (None, Some(token), _) => (token.into_string().unwrap_or_default(), "BEARER_TOKEN"),
+        (None, None, Some(TokenSource::File(file))) => (read_token(file)?, "the token in the file"),
+        (None, None, Some(TokenSource::Text(token))) => return Ok(Some(token.clone())),
+        (None, None, None) => return Ok(None),
     };
-    if token.len() < TOKEN_CHARS_MIN || !token.bytes().all(|b| b.is_ascii_graphic()) {
-        let reason = format!(
-            "{source} is too weak; use at least {TOKEN_CHARS_MIN} visible ASCII characters, or \
-             none to have one generated"
-        );
-        return Err(Misuse(reason).into());
+    match weakness(&token) {
+        Some(weakness) => {
+            Err(Misuse(format!("{source} {weakness}, or none to have one generated")))
+        }
+        None => Ok(Some(token)),
     }
-    Ok(Some(token))
+}
+
+fn read_token(file: &Path) -> Result<String, Misuse> {
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        Misuse(format!("can't read the token file `{}`: {error}", file.display()))
+    })?;
+    Ok(text.trim().to_owned())
 }
 
 /// The bearer token: the one given, else the one kept, else a new one that is kept.
 ///
 /// It is kept so that clients need no new settings after a restart.
-pub fn token(cli: &Cli) -> anyhow::Result<String> {
-    if let Some(token) = given_token(None)? {
+pub fn token(cli: &Cli, http: &Http) -> anyhow::Result<String> {
+    if let Some(token) = given_token(None, http)? {
         return Ok(token);
     }
     let path = open(cli)?.join("token");
     if let Ok(kept) = std::fs::read_to_string(&path)
-        && kept.trim().len() >= TOKEN_CHARS_MIN
+        && weakness(kept.trim()).is_none()
     {
         return Ok(kept.trim().to_owned());
     }

@@ -10,7 +10,7 @@ use catalog::surface::Surface;
 use gateway::{Member, Settings};
 use mcp::lines::{Line, Lines};
 use mcp::rpc::{self, Code, Message, Raw};
-use mcp::version::Revision;
+use mcp::version::{Revision, Spoken};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use upstream::launch::{BuiltIn, Launch};
@@ -45,6 +45,7 @@ pub fn settings() -> anyhow::Result<Settings> {
             ..Rules::default()
         },
         surface: Surface::default(),
+        spoken: Spoken::default(),
     })
 }
 

@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use config::http::Http;
 use gateway::{Gateway, Member, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use upstream::launch::Spawner;
 
 use crate::cli::{Cli, Misuse};
-use crate::demo;
+use crate::{demo, door};
 
 /// A running gateway and where its configuration came from.
 pub struct Host {
@@ -16,28 +17,51 @@ pub struct Host {
     pub source: Source,
 }
 
+/// What is to be run; nothing is started yet.
+pub struct Plan {
+    settings: Settings,
+    source: Source,
+    /// What the file says of the HTTP door.
+    pub http: Http,
+}
+
 pub enum Source {
     File(PathBuf),
     Demo,
 }
 
-impl Host {
-    /// Starts what the configuration says; it must be there.
-    pub fn start(cli: &Cli) -> anyhow::Result<Host> {
+impl Plan {
+    /// Reads the configuration; it must be there.
+    pub fn read(cli: &Cli) -> Result<Plan, Misuse> {
         let path = cli.config.clone().unwrap_or_else(|| PathBuf::from("tools.toml"));
-        Ok(Host { gateway: run(load(&path)?), source: Source::File(path) })
+        let (settings, http) = load(&path)?;
+        Ok(Plan { settings, source: Source::File(path), http })
     }
 
-    /// The same, but with a demo where there is no `tools.toml` and none was asked for.
-    pub fn start_or_demo(cli: &Cli) -> anyhow::Result<Host> {
+    /// The same, but a demo where there is no `tools.toml` and none was asked for.
+    pub fn read_or_demo(cli: &Cli) -> anyhow::Result<Plan> {
         if cli.config.is_none() && !Path::new("tools.toml").exists() {
-            return Ok(Host { gateway: run(demo::settings()?), source: Source::Demo });
+            let (settings, http) = (demo::settings()?, Http::default());
+            return Ok(Plan { settings, source: Source::Demo, http });
         }
-        Host::start(cli)
+        Ok(Plan::read(cli)?)
+    }
+
+    pub fn start(self) -> Host {
+        // Our own binary is the guard; by this path even when it was replaced meanwhile.
+        let gateway = Gateway::start(self.settings, &Spawner::new("/proc/self/exe"));
+        Host { gateway, source: self.source }
     }
 }
 
-fn load(path: &Path) -> Result<Settings, Misuse> {
+impl Host {
+    /// Starts what the configuration says; it must be there.
+    pub fn start(cli: &Cli) -> anyhow::Result<Host> {
+        Ok(Plan::read(cli)?.start())
+    }
+}
+
+fn load(path: &Path) -> Result<(Settings, Http), Misuse> {
     let environment = |name: &str| std::env::var(name).ok();
     let config = config::load(path, &environment).map_err(|faults| {
         let lines: Vec<_> = faults.iter().map(ToString::to_string).collect();
@@ -45,16 +69,13 @@ fn load(path: &Path) -> Result<Settings, Misuse> {
     })?;
     let member =
         |server: config::Server| Member { namespace: server.namespace, upstream: server.settings };
-    Ok(Settings {
+    let settings = Settings {
+        spoken: door::spoken(&config.http)?,
         upstreams: config.servers.into_iter().map(member).collect(),
         rules: config.rules,
         surface: config.surface,
-    })
-}
-
-fn run(settings: Settings) -> Gateway {
-    // Our own binary is the guard; by this path even when it was replaced meanwhile.
-    Gateway::start(settings, &Spawner::new("/proc/self/exe"))
+    };
+    Ok((settings, config.http))
 }
 
 /// A token that is cancelled by SIGINT and SIGTERM; a second signal ends the process at once.

@@ -4,6 +4,7 @@ mod check;
 mod cli;
 mod data_dir;
 mod demo;
+mod door;
 mod host;
 mod log;
 mod report;

@@ -1,26 +1,34 @@
 //! `toolman serve`: the door for services.
 
+use std::net::{Ipv4Addr, SocketAddr};
+
 use gateway::auth::BearerToken;
 
 use crate::cli::{Cli, Misuse, Serve};
-use crate::data_dir;
-use crate::host::Host;
-use crate::up;
+use crate::host::{Host, Plan};
+use crate::{data_dir, door, up};
+
+const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8000);
 
 pub async fn run(cli: &Cli, serve: &Serve) -> anyhow::Result<i32> {
-    let given = data_dir::given_token(serve.token_file.as_deref())?;
+    let plan = Plan::read(cli)?;
+    let listen = serve.listen.or(plan.http.listen).unwrap_or(LISTEN);
+    let given = data_dir::given_token(serve.token_file.as_deref(), &plan.http)?;
     let token = match given {
         Some(token) => token,
-        None if serve.listen.ip().is_loopback() => data_dir::token(cli)?,
+        None if listen.ip().is_loopback() => data_dir::token(cli, &plan.http)?,
         None => {
             let reason = "others can reach this address, so a token of yours is needed; set \
                 BEARER_TOKEN or pass `--token-file FILE`";
             return Err(Misuse(reason.into()).into());
         }
     };
-    let listener = up::bind(serve.listen).await?;
+    let mut settings = door::settings(&plan.http, BearerToken::new(&token))?;
+    let flags = serve.tls_cert.as_deref().zip(serve.tls_key.as_deref());
+    settings.tls = door::tls(flags, &plan.http)?;
+    let scheme = if settings.tls.is_some() { "https" } else { "http" };
+    let listener = up::bind(listen)?;
     let address = listener.local_addr()?;
-    let host = Host::start(cli)?;
-    let banner = |_: &Host| format!("toolman serves http://{address}/mcp\n");
-    up::serve(host, listener, BearerToken::new(&token), banner).await
+    let banner = |_: &Host| format!("toolman serves {scheme}://{address}/mcp\n");
+    up::serve(plan.start(), listener, settings, banner).await
 }

@@ -2,15 +2,17 @@
 
 use std::net::SocketAddr;
 
+use config::http::Http;
 use gateway::auth::BearerToken;
 use mcp::items::Kind;
-use tokio::net::TcpListener;
+use server::http::Settings;
+use server::limits::CONNECTIONS_WAITING_MAX;
+use tokio::net::{TcpListener, TcpSocket};
 
 use crate::cli::{Cli, Misuse, Up};
-use crate::data_dir;
-use crate::host::{Host, Source, stop_on_signals};
+use crate::host::{Host, Plan, Source, stop_on_signals};
 use crate::report::Report;
-use crate::terminal;
+use crate::{data_dir, door, terminal};
 
 pub async fn run(cli: &Cli, up: &Up) -> anyhow::Result<i32> {
     if !up.listen.ip().is_loopback() {
@@ -19,34 +21,39 @@ pub async fn run(cli: &Cli, up: &Up) -> anyhow::Result<i32> {
             format!("`{listen}` is not an address of this machine alone; use `toolman serve`");
         return Err(Misuse(reason).into());
     }
-    let token = data_dir::token(cli)?;
-    let listener = bind(up.listen).await?;
+    let plan = Plan::read_or_demo(cli)?;
+    let token = data_dir::token(cli, &Http::default())?;
+    let settings = door::settings(&plan.http, BearerToken::new(&token))?;
+    let listener = bind(up.listen)?;
     let url = format!("http://{}/mcp", listener.local_addr()?);
-    let host = Host::start_or_demo(cli)?;
     let banner = |host: &Host| banner(host, &url, &token);
-    serve(host, listener, BearerToken::new(&token), banner).await
+    serve(plan.start(), listener, settings, banner).await
 }
 
 /// Opens the door's address.
-pub async fn bind(listen: SocketAddr) -> Result<TcpListener, Misuse> {
-    TcpListener::bind(listen).await.map_err(|error| {
+pub fn bind(listen: SocketAddr) -> Result<TcpListener, Misuse> {
+    open(listen).map_err(|error| {
         let hint = "choose another port with `--listen 127.0.0.1:PORT`";
         Misuse(format!("can't listen on {listen}: {error}; {hint}"))
     })
+}
+
+fn open(listen: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if listen.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // Otherwise the address stays taken for a minute after a restart.
+    socket.set_reuseaddr(true)?;
+    socket.bind(listen)?;
+    socket.listen(CONNECTIONS_WAITING_MAX)
 }
 
 /// Serves until a signal comes; says so when every server has answered.
 pub async fn serve(
     host: Host,
     listener: TcpListener,
-    token: BearerToken,
+    settings: Settings,
     banner: impl Fn(&Host) -> String,
 ) -> anyhow::Result<i32> {
     let stop = stop_on_signals()?;
-    // TD-112
-    let has_sse =
-        !std::env::var("ENABLE_LEGACY_MCP").is_ok_and(|value| matches!(&*value, "false" | "0"));
-    let settings = server::http::Settings { token, has_sse };
     let door = server::http::serve(host.gateway.clone(), listener, settings, stop.clone());
     let serving = tokio::spawn(door);
     tokio::select! {

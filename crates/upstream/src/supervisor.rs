@@ -6,6 +6,7 @@ mod life;
 mod private;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -120,6 +121,7 @@ struct Shared {
     watched: watch::Sender<Watched>,
     privates: Privates,
     events: mpsc::Sender<Event>,
+    restarts: AtomicU64,
     stop: CancellationToken,
     stopped: CancellationToken,
 }
@@ -148,6 +150,7 @@ impl Upstream {
             watched: watch::Sender::default(),
             privates: Privates::default(),
             events,
+            restarts: AtomicU64::new(0),
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),
         }));
@@ -175,6 +178,11 @@ impl Upstream {
 
     pub fn status(&self) -> Status {
         self.0.status.borrow().clone()
+    }
+
+    /// How often it was started again.
+    pub fn restarts(&self) -> u64 {
+        self.0.restarts.load(Ordering::Relaxed)
     }
 
     /// Whether the server has introduced itself, and so.
@@ -349,6 +357,7 @@ impl Upstream {
                 () = sleep(delay) => {}
                 () = self.0.stop.cancelled() => return,
             }
+            self.0.restarts.fetch_add(1, Ordering::Relaxed);
         }
     }
 

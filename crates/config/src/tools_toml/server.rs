@@ -251,7 +251,7 @@ fn restart(section: &mut Section<'_>, faults: &mut Faults<'_>) -> Restart {
         .unwrap_or(Restart::Never)
 }
 
-fn wait(
+pub fn wait(
     section: &mut Section<'_>,
     key: &'static str,
     default: Duration,

@@ -281,8 +281,8 @@ mod faults {
             "uri_style = 1\ntoolsets = []\n[[servers]]\nnamespace = 'a/b'\n\
              [[servers]]\ncommand = ''\nrestart = true\ncomand = 'x'\n",
             "1:13: `uri_style` is an integer; it must be a string\n\
-             2:1: unknown key `toolsets` at the top; known are `active_toolsets`, `inactive`, \
-             `servers`, `surface`, `uri_style`\n\
+             2:1: unknown key `toolsets` at the top; known are `active_toolsets`, `http`, \
+             `inactive`, `servers`, `surface`, `uri_style`\n\
              3:1: server 1 of `servers` has no `command` and no `url`; add one, such as \
              `command = \"uvx pjpd\"`\n\
              4:13: `namespace` is `a/b`: `/` is not allowed; use letters, digits, `_` and `-`\n\
@@ -376,7 +376,7 @@ mod faults {
             &format!("\"{long}\" = 1"),
             &format!(
                 "1:1: unknown key `\\u{{1b}}[2J\\n{}…` at the top; known are `active_toolsets`, \
-                 `inactive`, `servers`, `surface`, `uri_style`",
+                 `http`, `inactive`, `servers`, `surface`, `uri_style`",
                 "x".repeat(75)
             ),
         );

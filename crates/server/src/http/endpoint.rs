@@ -7,11 +7,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use gateway::Gateway;
 use gateway::auth::Caller;
-use gateway::dispatch::{self, Request as GatewayRequest};
+use gateway::dispatch::Request as GatewayRequest;
 use gateway::error::{Class, Error};
 use gateway::outbox::{self, OutboxQueue};
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::{Body as _, Incoming};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
 use hyper::header::{
     ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, WWW_AUTHENTICATE,
 };
@@ -19,16 +19,18 @@ use hyper::{Method, Request, Response, StatusCode};
 use mcp::rpc::{self, Code, Message, Outcome, Rejection};
 use mcp::version::Revision;
 use tokio::sync::OnceCell;
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::body::{self, Fault};
 use super::checks::Checks;
+use super::crowd::Crowd;
 use super::events::{self, Body};
+use super::metrics::Metrics;
 use super::modern;
 use super::sessions::{Session, Sessions};
 use super::streams::{self, EventId, STANDING, Streams};
-use crate::limits::{BODY_TIMEOUT, MESSAGE_BYTES_MAX, SESSION_ID_BYTES_MAX};
+use crate::limits::{MESSAGE_BYTES_MAX, SESSION_ID_BYTES_MAX};
 use crate::{batch, reply};
 
 const SESSION: &str = "mcp-session-id";
@@ -42,7 +44,9 @@ pub(super) type Work = Pin<Box<dyn Future<Output = (StatusCode, Bytes)> + Send>>
 pub struct Endpoint {
     pub(super) gateway: Gateway,
     pub(super) sessions: Sessions,
-    checks: Checks,
+    pub(super) checks: Checks,
+    pub(super) crowd: Arc<Crowd>,
+    pub(super) metrics: Metrics,
     pub(super) stop: CancellationToken,
     /// Counts the requests that are being answered.
     pub(super) under_way: TaskTracker,
@@ -64,11 +68,12 @@ impl Endpoint {
         gateway: Gateway,
         sessions: Sessions,
         checks: Checks,
+        crowd: Arc<Crowd>,
         stop: CancellationToken,
         has_sse: bool,
     ) -> Endpoint {
-        let (under_way, awake) = (TaskTracker::new(), OnceCell::new());
-        Endpoint { gateway, sessions, checks, stop, under_way, has_sse, awake }
+        let (metrics, under_way, awake) = (Metrics::default(), TaskTracker::new(), OnceCell::new());
+        Endpoint { gateway, sessions, checks, crowd, metrics, stop, under_way, has_sse, awake }
     }
 
     /// Waits until all requests are answered; to be called when no more are accepted.
@@ -116,6 +121,7 @@ impl Endpoint {
         };
         match (uri.path(), request.method()) {
             ("/mcp", _) => {}
+            ("/metrics", &Method::GET) => return Ok(self.show_metrics()),
             ("/sse", &Method::GET) if self.has_sse => return self.open_sse(caller, headers),
             ("/messages", &Method::POST) if self.has_sse => {
                 return self.post_message(request).await;
@@ -164,10 +170,10 @@ impl Endpoint {
         {
             return self.post_alone(&caller, &headers, message.clone()).await;
         }
-        let version = version(&headers)?;
+        let version = self.version(&headers)?;
         let message = match parsed {
             Ok(Message::Request { id, method, params }) if method == "initialize" => {
-                let revision = dispatch::revision_asked(params.as_ref());
+                let revision = self.gateway.revision_asked(params.as_ref());
                 check_accept(&headers, revision)?;
                 let request = GatewayRequest::new(id, method, params);
                 return Ok(self.initialize(caller, &request).await);
@@ -261,7 +267,7 @@ impl Endpoint {
         if !lists(headers, ACCEPT.as_str(), EVENT_STREAM) {
             return refuse(StatusCode::NOT_ACCEPTABLE, "accept `text/event-stream`");
         }
-        let session = self.session(headers, version(headers)?)?;
+        let session = self.session(headers, self.version(headers)?)?;
         let asked = headers.get(LAST_EVENT).map(|id| id.to_str().ok().and_then(EventId::parse));
         let (first, events) = match asked {
             Some(Some(id)) => (None, session.streams.read(id.stream, Some(id.event))),
@@ -298,6 +304,19 @@ impl Endpoint {
             return refuse(StatusCode::BAD_REQUEST, &reason);
         }
         Ok(session)
+    }
+
+    /// The revision that the request names, which must be one that is spoken.
+    fn version(&self, headers: &HeaderMap) -> Result<Option<Revision>, Refused> {
+        let Some(version) = headers.get(VERSION) else { return Ok(None) };
+        let spoken = self.gateway.spoken();
+        let known = version.to_str().ok().and_then(|version| spoken.parse(version));
+        if known.is_some() {
+            return Ok(known);
+        }
+        let known = spoken.names();
+        let reason = format!("this `MCP-Protocol-Version` is not spoken; use {known}");
+        refuse(StatusCode::BAD_REQUEST, &reason)
     }
 }
 
@@ -397,18 +416,6 @@ fn session_id(headers: &HeaderMap) -> Result<&str, Refused> {
     }
 }
 
-/// The revision that the request names, which must be one of ours.
-fn version(headers: &HeaderMap) -> Result<Option<Revision>, Refused> {
-    let Some(version) = headers.get(VERSION) else { return Ok(None) };
-    let known = version.to_str().ok().and_then(Revision::parse);
-    if known.is_some() {
-        return Ok(known);
-    }
-    let known: Vec<_> = Revision::ALL.iter().map(|revision| revision.as_str()).collect();
-    let reason = format!("this `MCP-Protocol-Version` is not spoken; use {}", known.join(", "));
-    refuse(StatusCode::BAD_REQUEST, &reason)
-}
-
 /// Whether the client accepts what the answer to a POST may be.
 pub(super) fn check_accept(headers: &HeaderMap, revision: Revision) -> Result<(), Refused> {
     let accepts = |media_type: &str| lists(headers, ACCEPT.as_str(), media_type);
@@ -449,20 +456,20 @@ pub(super) fn lists(headers: &HeaderMap, header: &str, media_type: &str) -> bool
 }
 
 pub(super) async fn read(body: Incoming) -> Result<Bytes, Refused> {
-    let too_large = || {
-        let reason = format!("the message is over {MESSAGE_BYTES_MAX} bytes");
-        refuse(StatusCode::PAYLOAD_TOO_LARGE, &reason)
+    let (status, reason) = match body::read(body).await {
+        Ok(frame) => return Ok(frame),
+        Err(Fault::TooLarge) => {
+            let reason = format!("the message is over {MESSAGE_BYTES_MAX} bytes");
+            return refuse(StatusCode::PAYLOAD_TOO_LARGE, &reason);
+        }
+        Err(Fault::TooSlow) => (StatusCode::REQUEST_TIMEOUT, "the message came too slowly"),
+        Err(Fault::CutOff) => (StatusCode::BAD_REQUEST, "the message was cut off"),
+        Err(Fault::NoRoom) => {
+            let reason = "too many messages are being worked on; send it again soon";
+            (StatusCode::SERVICE_UNAVAILABLE, reason)
+        }
     };
-    if body.size_hint().lower() > MESSAGE_BYTES_MAX as u64 {
-        return too_large(); // It says so itself; nothing needs to be read.
-    }
-    let body = Limited::new(body, MESSAGE_BYTES_MAX);
-    match timeout(BODY_TIMEOUT, body.collect()).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => too_large(),
-        Ok(Err(_)) => refuse(StatusCode::BAD_REQUEST, "the message was cut off"),
-        Err(_) => refuse(StatusCode::REQUEST_TIMEOUT, "the message took too long to arrive"),
-    }
+    refuse(status, reason)
 }
 
 pub(super) fn json(status: StatusCode, frame: Bytes) -> Response<Body> {
@@ -473,7 +480,7 @@ pub(super) fn json(status: StatusCode, frame: Bytes) -> Response<Body> {
     response
 }
 
-fn error(status: StatusCode, reason: &str) -> Response<Body> {
+pub(super) fn error(status: StatusCode, reason: &str) -> Response<Body> {
     let object = rpc::error_object(Code::INVALID_REQUEST, reason, None);
     json(status, rpc::error(None, object.as_bytes()))
 }

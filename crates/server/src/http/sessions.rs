@@ -8,13 +8,15 @@ use gateway::auth::{Caller, unguessable};
 use gateway::client::{Client, Outlet, Owner};
 use gateway::outbox;
 use mcp::version::Revision;
-use tokio::time::Instant;
+use tokio::time::{Duration, Instant};
 
 use super::streams::{STANDING, Streams};
-use crate::limits::{SESSION_IDLE_MAX, SESSIONS_MAX};
+use crate::limits::SESSIONS_MAX;
 
 pub struct Sessions {
     gateway: Gateway,
+    /// A session that was not used for this long is forgotten.
+    ttl: Duration,
     open: Mutex<HashMap<String, Arc<Session>>>,
 }
 
@@ -48,14 +50,23 @@ impl Session {
         self.client.introduction().map_or(Revision::NEWEST_LEGACY, |known| known.revision)
     }
 
+    /// Whether a request of it is under way or somebody reads one of its streams.
+    fn is_in_use(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) > 1 || self.streams.is_read()
+    }
+
+    fn touch(&self) {
+        *self.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
     fn last_used(&self) -> Instant {
         *self.last_used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Sessions {
-    pub fn new(gateway: Gateway) -> Sessions {
-        Sessions { gateway, open: Mutex::default() }
+    pub fn new(gateway: Gateway, ttl: Duration) -> Sessions {
+        Sessions { gateway, ttl, open: Mutex::default() }
     }
 
     /// A client that has no session until its handshake is done.
@@ -66,20 +77,12 @@ impl Sessions {
 
     fn open(&self, client: Arc<Client>) -> String {
         let id = unguessable();
-        let now = Instant::now();
+        self.expire();
         let mut open = self.lock();
-        let mut ended: Vec<String> = Vec::new();
-        for (id, session) in &*open {
-            if now.duration_since(session.last_used()) > SESSION_IDLE_MAX {
-                ended.push(id.clone());
-            }
-        }
-        if open.len() - ended.len() >= SESSIONS_MAX {
+        if open.len() >= SESSIONS_MAX {
             let idlest = open.iter().min_by_key(|(_, session)| session.last_used());
-            ended.extend(idlest.map(|(id, _)| id.clone()));
-        }
-        for id in ended {
-            if let Some(session) = open.remove(&id) {
+            let idlest = idlest.map(|(id, _)| id.clone());
+            if let Some(session) = idlest.and_then(|id| open.remove(&id)) {
                 self.gateway.disconnect(&session.client);
             }
         }
@@ -87,15 +90,36 @@ impl Sessions {
         id
     }
 
+    /// Forgets the sessions that nobody has used for too long.
+    pub fn expire(&self) {
+        self.lock().retain(|_, session| {
+            if session.is_in_use() {
+                session.touch();
+            }
+            let is_kept = session.last_used().elapsed() <= self.ttl;
+            if !is_kept {
+                self.gateway.disconnect(&session.client);
+            }
+            is_kept
+        });
+    }
+
+    /// How many are open.
+    pub fn count(&self) -> usize {
+        self.lock().len()
+    }
+
     pub fn find(&self, id: &str) -> Option<Arc<Session>> {
-        let session = Arc::clone(self.lock().get(id)?);
-        // Nobody has come since it ended; a new one would have swept it away.
-        if session.last_used().elapsed() > SESSION_IDLE_MAX {
-            self.close(id);
+        let mut open = self.lock();
+        let session = open.get(id)?;
+        if !session.is_in_use() && session.last_used().elapsed() > self.ttl {
+            // It is too old, and was only not looked for yet.
+            let session = open.remove(id)?;
+            self.gateway.disconnect(&session.client);
             return None;
         }
-        *session.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-        Some(session)
+        session.touch();
+        Some(Arc::clone(session))
     }
 
     /// Ends a session; whether there was one.

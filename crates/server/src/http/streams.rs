@@ -105,6 +105,12 @@ impl Streams {
         receiver
     }
 
+    /// Whether somebody reads one of the streams now.
+    pub fn is_read(&self) -> bool {
+        let has_reader = |stream: &Stream| stream.reader.as_ref().is_some_and(|r| !r.is_closed());
+        self.state().open.values().any(has_reader)
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,0 +1,48 @@
+//! What a file says of the HTTP door.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use mcp::version::Spoken;
+
+use crate::limits::TOKEN_CHARS_MIN;
+
+/// The section `[http]`; what is absent is left to others.
+#[derive(Clone, Debug, Default)]
+pub struct Http {
+    pub listen: Option<SocketAddr>,
+    pub token: Option<TokenSource>,
+    /// The files of the certificate and of its key.
+    pub tls: Option<(PathBuf, PathBuf)>,
+    pub allowed_origins: Vec<String>,
+    pub allowed_hosts: Vec<String>,
+    pub legacy_sse: Option<bool>,
+    pub session_ttl: Option<Duration>,
+    pub supported_versions: Option<Spoken>,
+}
+
+/// Where the token is.
+#[derive(Clone)]
+pub enum TokenSource {
+    Text(String),
+    File(PathBuf),
+}
+
+impl fmt::Debug for TokenSource {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TokenSource::Text(_) => formatter.write_str("Text(…)"),
+            TokenSource::File(path) => formatter.debug_tuple("File").field(path).finish(),
+        }
+    }
+}
+
+/// What is wrong with a token, if it can be guessed or can't be sent.
+pub fn weakness(token: &str) -> Option<String> {
+    let is_strong =
+        token.len() >= TOKEN_CHARS_MIN && token.bytes().all(|byte| byte.is_ascii_graphic());
+    (!is_strong)
+        .then(|| format!("is too weak; use at least {TOKEN_CHARS_MIN} visible ASCII characters"))
+}

@@ -1,0 +1,114 @@
+//! Counting calls: plain counters, cheap enough to be always on.
+//!
+//! How the figures are shown is a door's matter.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use mcp::names::UpstreamName;
+use mcp::rpc::Outcome;
+use tokio::time::Instant;
+use upstream::error::Error;
+use upstream::supervisor::Phase;
+
+use crate::Gateway;
+
+/// Upper ends of the durations that are told apart, in milliseconds; longer ones are one class.
+pub const DURATIONS_MS: [u64; 12] =
+    [5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 60_000];
+
+/// What a gateway counts.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    calls: HashMap<UpstreamName, Calls>,
+    /// Messages of upstreams that a client had no room for.
+    pub lost_notices: Arc<AtomicU64>,
+}
+
+/// The calls to one upstream.
+#[derive(Debug, Default)]
+pub struct Calls {
+    pub ok: AtomicU64,
+    /// Answered with an error, or not at all because the upstream is down.
+    pub failed: AtomicU64,
+    pub timed_out: AtomicU64,
+    /// Given up by the client.
+    pub cancelled: AtomicU64,
+    /// Under way now.
+    pub open: AtomicU64,
+    /// How many took how long; the last are those above all of [`DURATIONS_MS`].
+    pub durations: [AtomicU64; DURATIONS_MS.len() + 1],
+    pub total_micros: AtomicU64,
+}
+
+/// One upstream in numbers.
+#[derive(Debug)]
+pub struct Figures<'a> {
+    pub name: &'a UpstreamName,
+    pub is_up: bool,
+    pub restarts: u64,
+    pub calls: &'a Calls,
+}
+
+impl Metrics {
+    pub(crate) fn of(upstreams: impl Iterator<Item = UpstreamName>) -> Metrics {
+        let calls = upstreams.map(|name| (name, Calls::default()));
+        Metrics { calls: calls.collect(), lost_notices: Arc::default() }
+    }
+
+    /// Begins to measure a call.
+    pub(crate) fn begin(&self, upstream: &UpstreamName) -> Option<Timing<'_>> {
+        let calls = self.calls.get(upstream)?;
+        calls.open.fetch_add(1, Ordering::Relaxed);
+        Some(Timing { calls, began: Instant::now(), end: &calls.cancelled })
+    }
+}
+
+impl Gateway {
+    pub fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    /// The figures of all upstreams, in the order of the configuration.
+    pub fn figures(&self) -> impl Iterator<Item = Figures<'_>> {
+        self.upstreams().filter_map(|(_, upstream)| {
+            let name = upstream.name();
+            let calls = self.0.metrics.calls.get(name)?;
+            let is_up = matches!(upstream.status().phase, Phase::Ready);
+            Some(Figures { name, is_up, restarts: upstream.restarts(), calls })
+        })
+    }
+}
+
+/// A call that is measured; counts as cancelled unless its end is told.
+pub(crate) struct Timing<'a> {
+    calls: &'a Calls,
+    began: Instant,
+    end: &'a AtomicU64,
+}
+
+impl Timing<'_> {
+    pub fn finish(mut self, outcome: &Result<Outcome, Error>) {
+        self.end = match outcome {
+            Ok(Outcome::Result(_)) => &self.calls.ok,
+            Err(Error::Timeout { .. } | Error::Unfinished { .. }) => &self.calls.timed_out,
+            Ok(Outcome::Error(_)) | Err(_) => &self.calls.failed,
+        };
+    }
+}
+
+impl Drop for Timing<'_> {
+    fn drop(&mut self) {
+        let took = self.began.elapsed();
+        let class = DURATIONS_MS.partition_point(|end| Duration::from_millis(*end) < took);
+        if let Some(count) = self.calls.durations.get(class) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        self.calls.total_micros.fetch_add(micros, Ordering::Relaxed);
+        self.calls.open.fetch_sub(1, Ordering::Relaxed);
+        self.end.fetch_add(1, Ordering::Relaxed);
+    }
+}

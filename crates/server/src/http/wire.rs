@@ -1,0 +1,182 @@
+//! The bytes of one connection on their way: what is read is watched, what is written is bounded.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
+
+use crate::limits::{ANSWER_STALL_MAX, LINGER_MAX};
+
+/// A stream that ends a client which does not read, and closes so that the last answer arrives.
+pub struct Wire<I> {
+    inner: I,
+    lines: LengthLines,
+    lengths: Arc<Lengths>,
+    /// Set while nothing can be written.
+    stall: Option<Pin<Box<Sleep>>>,
+    /// Set once our side is closed.
+    linger: Option<Pin<Box<Sleep>>>,
+}
+
+/// How many lines of the input gave a `Content-Length` and belong to no request yet.
+///
+/// hyper drops that header where a `Transfer-Encoding` stands beside it, and such a request must
+/// be refused: two servers in a row may see two different requests in it. The count may be too
+/// high, since a body can hold such a line; it is never too low.
+#[derive(Debug, Default)]
+pub struct Lengths(AtomicUsize);
+
+impl Lengths {
+    /// Takes the one line that a request is known to have.
+    pub fn take_one(&self) {
+        let less = |count: usize| count.checked_sub(1);
+        _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    }
+
+    pub fn take_all(&self) -> usize {
+        self.0.swap(0, Ordering::Relaxed)
+    }
+}
+
+impl<I> Wire<I> {
+    pub fn new(inner: I, lengths: Arc<Lengths>) -> Wire<I> {
+        Wire { inner, lines: LengthLines::default(), lengths, stall: None, linger: None }
+    }
+
+    /// Ends a write that makes no headway.
+    fn bounded<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        polled: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if polled.is_ready() {
+            self.stall = None;
+            return polled;
+        }
+        let stall = self.stall.get_or_insert_with(|| Box::pin(sleep(ANSWER_STALL_MAX)));
+        ready!(stall.as_mut().poll(context));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<I: AsyncRead + Unpin> AsyncRead for Wire<I> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.inner).poll_read(context, buffer))?;
+        let fresh = buffer.filled().get(before..).unwrap_or_default();
+        let found = self.lines.feed(fresh);
+        if found > 0 {
+            self.lengths.0.fetch_add(found, Ordering::Relaxed);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<I: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Wire<I> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.inner).poll_write(context, bytes);
+        self.bounded(context, polled)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.inner).poll_write_vectored(context, slices);
+        self.bounded(context, polled)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let polled = Pin::new(&mut self.inner).poll_flush(context);
+        self.bounded(context, polled)
+    }
+
+    /// Closes our side, then reads on for a while: unread input would make the system reset the
+    /// connection, and the client would lose an answer such as 413.
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        if this.linger.is_none() {
+            let polled = Pin::new(&mut this.inner).poll_shutdown(context);
+            ready!(this.bounded(context, polled))?;
+        }
+        let linger = this.linger.get_or_insert_with(|| Box::pin(sleep(LINGER_MAX)));
+        if linger.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Ok(()));
+        }
+        let mut scratch = [0; 4096];
+        loop {
+            let mut buffer = ReadBuf::new(&mut scratch);
+            let read = ready!(Pin::new(&mut this.inner).poll_read(context, &mut buffer));
+            if read.is_err() || buffer.filled().is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+}
+
+const NAME: &[u8] = b"content-length:";
+
+/// Finds lines that begin with a length, however the input is cut.
+#[derive(Debug, Default)]
+struct LengthLines {
+    /// How much of the name the current line has so far; `None` where it is another line.
+    ///
+    /// The very first line is that of a request, so beginning inside of one does no harm.
+    matched: Option<usize>,
+}
+
+impl LengthLines {
+    fn feed(&mut self, mut bytes: &[u8]) -> usize {
+        let mut found = 0;
+        loop {
+            let Some(matched) = self.matched else {
+                let Some(end) = memchr::memchr(b'\n', bytes) else { return found };
+                bytes = bytes.get(end + 1..).unwrap_or_default();
+                self.matched = Some(0);
+                continue;
+            };
+            let Some((&byte, rest)) = bytes.split_first() else { return found };
+            if NAME.get(matched) != Some(&byte.to_ascii_lowercase()) {
+                // The byte may be the end of this line.
+                self.matched = None;
+                continue;
+            }
+            bytes = rest;
+            self.matched = Some(matched + 1).filter(|matched| *matched < NAME.len());
+            found += usize::from(self.matched.is_none());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LengthLines;
+
+    #[test]
+    fn lines_with_a_length_are_found_however_they_are_cut() {
+        let input = b"POST / HTTP/1.1\r\nHost: a\nCONTENT-length: 3\r\nX-Content-Length: 1\r\n\
+            Content-Lengths: 1\r\n\nContent-Length:5\r\n\r\nabc";
+        for size in 1..input.len() {
+            let mut lines = LengthLines::default();
+            let found: usize = input.chunks(size).map(|chunk| lines.feed(chunk)).sum();
+            assert_eq!(found, 2, "in pieces of {size}");
+        }
+    }
+}
