@@ -4,6 +4,7 @@
 
 pub mod error;
 pub mod patterns;
+pub mod scope;
 pub mod selection;
 pub mod snapshot;
 pub mod suggest;

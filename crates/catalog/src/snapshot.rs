@@ -31,8 +31,6 @@ pub struct Offer<'a> {
 pub struct Rules {
     pub starts_on: Patterns,
     pub uri_style: UriStyle,
-    /// Names of tools that are not the upstreams' to use.
-    pub reserved: &'static [&'static str],
 }
 
 /// Where an item comes from: its upstream, and its name there.
@@ -108,11 +106,12 @@ impl Catalog {
     /// Builds the snapshot from the offers in the order of the configuration.
     ///
     /// Collisions are settled by that order, not by who connected first: otherwise a slow start
-    /// would change what a name means.
-    pub fn assemble(offers: &[Offer<'_>], rules: &Rules) -> Catalog {
+    /// would change what a name means. The `reserved` names of tools are not theirs to use.
+    pub fn assemble(offers: &[Offer<'_>], rules: &Rules, reserved: &[&str]) -> Catalog {
         let mut catalog = Catalog::default();
         for kind in Kind::ALL {
-            let shelf = Shelf::fill(kind, offers, rules, &mut catalog.collisions);
+            let reserved = if kind == Kind::Tool { reserved } else { &[] };
+            let shelf = Shelf::fill(kind, offers, rules, reserved, &mut catalog.collisions);
             *match kind {
                 Kind::Tool => &mut catalog.tools,
                 Kind::Resource => &mut catalog.resources,
@@ -175,6 +174,7 @@ impl Shelf {
         kind: Kind,
         offers: &[Offer<'_>],
         rules: &Rules,
+        reserved: &[&str],
         collisions: &mut Vec<Collision>,
     ) -> Shelf {
         let mut owners: HashMap<NamespacedName, UpstreamName> = HashMap::new();
@@ -182,9 +182,8 @@ impl Shelf {
         for offer in offers {
             for definition in offer.inventory.of(kind) {
                 let item = Item::expose(kind, definition, offer, rules);
-                let reserved = kind == Kind::Tool && rules.reserved.contains(&item.name.as_str());
                 let kept = match owners.entry(item.name.clone()) {
-                    _ if reserved => None,
+                    _ if reserved.contains(&item.name.as_str()) => None,
                     Entry::Occupied(owner) => Some(owner.get().clone()),
                     Entry::Vacant(place) => {
                         place.insert(offer.upstream.clone());

@@ -9,12 +9,14 @@ use crate::selection::Selection;
 use crate::snapshot::{Catalog, Item};
 
 /// A manner of showing, with its choices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Surface {
     /// The client switches items on and off with `toolman_activate`.
     Activate { inactive: Inactive },
     /// Everything under the ceiling is on, and nothing is added.
     Filter,
+    /// The same of one namespace, under bare names.
+    Namespace,
 }
 
 impl Default for Surface {
@@ -24,7 +26,7 @@ impl Default for Surface {
 }
 
 /// What becomes of inactive tools in the list.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Inactive {
     #[default]
     Hidden,
@@ -37,7 +39,7 @@ impl Surface {
     pub fn control_names(self) -> &'static [&'static str] {
         match self {
             Surface::Activate { .. } => &[activate::NAME],
-            Surface::Filter => &[],
+            Surface::Filter | Surface::Namespace => &[],
         }
     }
 
@@ -45,7 +47,7 @@ impl Surface {
     pub fn control_tools(self, catalog: &Catalog, selection: &Selection) -> Option<String> {
         match self {
             Surface::Activate { .. } => Some(activate::definition(catalog, selection)),
-            Surface::Filter => None,
+            Surface::Filter | Surface::Namespace => None,
         }
     }
 
@@ -53,7 +55,7 @@ impl Surface {
     pub fn is_on(self, selection: &Selection, item: &Item) -> bool {
         match self {
             Surface::Activate { .. } => selection.is_on(item),
-            Surface::Filter => true,
+            Surface::Filter | Surface::Namespace => true,
         }
     }
 
@@ -61,7 +63,7 @@ impl Surface {
     pub fn instructions(self) -> Option<&'static str> {
         match self {
             Surface::Activate { .. } => Some(activate::INSTRUCTIONS),
-            Surface::Filter => None,
+            Surface::Filter | Surface::Namespace => None,
         }
     }
 
@@ -71,9 +73,9 @@ impl Surface {
             (Surface::Activate { .. }, _) => {
                 "see the catalog in the description of `toolman_activate`"
             }
-            (Surface::Filter, Kind::Tool) => "see `tools/list`",
-            (Surface::Filter, Kind::Prompt) => "see `prompts/list`",
-            (Surface::Filter, Kind::Resource | Kind::Template) => {
+            (_, Kind::Tool) => "see `tools/list`",
+            (_, Kind::Prompt) => "see `prompts/list`",
+            (_, Kind::Resource | Kind::Template) => {
                 "see `resources/list` and `resources/templates/list`"
             }
         }

@@ -10,24 +10,29 @@ use mcp::names::{Namespace, UpstreamName, UriStyle};
 use mcp::rpc::Raw;
 
 use crate::patterns::Patterns;
+use crate::scope::Scope;
 use crate::snapshot::{Catalog, Offer, Rules};
-use crate::surface::Surface;
 
 pub fn catalog(text: &str, starts_on: &[&str]) -> Arc<Catalog> {
     catalog_with(text, starts_on, UriStyle::Underscore)
 }
 
 pub fn catalog_with(text: &str, starts_on: &[&str], uri_style: UriStyle) -> Arc<Catalog> {
+    let starts_on = Patterns::parse(starts_on).unwrap();
+    Arc::new(assemble(text, &Rules { starts_on, uri_style }, &Scope::default()))
+}
+
+pub fn scoped_catalog(text: &str, scope: &Scope) -> Catalog {
+    assemble(text, &Rules::default(), scope)
+}
+
+fn assemble(text: &str, rules: &Rules, scope: &Scope) -> Catalog {
     let parsed: Vec<_> = text.lines().map(parse_line).collect();
     let offers: Vec<_> = parsed
         .iter()
         .map(|(upstream, namespace, inventory)| Offer { upstream, namespace, inventory })
         .collect();
-    let starts_on = Patterns::parse(starts_on).unwrap();
-    Arc::new(Catalog::assemble(
-        &offers,
-        &Rules { starts_on, uri_style, reserved: Surface::default().control_names() },
-    ))
+    scope.assemble(&offers, rules)
 }
 
 fn parse_line(line: &str) -> (UpstreamName, Namespace, Inventory) {

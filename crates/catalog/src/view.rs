@@ -12,16 +12,16 @@ use mcp::translate;
 use mcp::version::Era;
 
 use crate::error::Error;
+use crate::scope::Scope;
 use crate::selection::Selection;
 use crate::snapshot::{Catalog, Item, Lookup};
 use crate::suggest::similar;
-use crate::surface::Surface;
 
 #[derive(Debug)]
 pub struct View {
     catalog: Arc<Catalog>,
     selection: Selection,
-    surface: Surface,
+    scope: Arc<Scope>,
     lists: [OnceLock<Bytes>; Kind::ALL.len()],
     /// The same for clients of the modern era.
     modern_lists: [OnceLock<Bytes>; Kind::ALL.len()],
@@ -35,11 +35,11 @@ pub struct Target<'a> {
 }
 
 impl View {
-    pub fn new(catalog: Arc<Catalog>, selection: Selection, surface: Surface) -> View {
+    pub fn new(catalog: Arc<Catalog>, selection: Selection, scope: Arc<Scope>) -> View {
         View {
             catalog,
             selection,
-            surface,
+            scope,
             lists: Default::default(),
             modern_lists: Default::default(),
         }
@@ -49,13 +49,17 @@ impl View {
         &self.catalog
     }
 
+    pub fn scope(&self) -> &Arc<Scope> {
+        &self.scope
+    }
+
     pub fn selection(&self) -> &Selection {
         &self.selection
     }
 
     /// The one decision: whether this client may see and use `item` now.
     pub fn is_visible(&self, item: &Item) -> bool {
-        self.surface.is_on(&self.selection, item)
+        self.scope.surface.is_on(&self.selection, item)
     }
 
     /// The result of a list request.
@@ -84,14 +88,14 @@ impl View {
             out.put_slice(definition);
         };
         if kind == Kind::Tool
-            && let Some(tools) = self.surface.control_tools(&self.catalog, &self.selection)
+            && let Some(tools) = self.scope.surface.control_tools(&self.catalog, &self.selection)
         {
             add(tools.as_bytes());
         }
         for item in self.catalog.items(kind) {
             if self.is_visible(item) {
                 add(&item.definition);
-            } else if let Some(stub) = self.surface.stub(item) {
+            } else if let Some(stub) = self.scope.surface.stub(item) {
                 add(stub.as_bytes());
             }
         }
@@ -140,7 +144,7 @@ impl View {
             Kind::Resource => similar(asked, items.chain(self.catalog.items(Kind::Template))),
             _ => similar(asked, items),
         };
-        let otherwise = self.surface.where_to_look(kind);
+        let otherwise = self.scope.surface.where_to_look(kind);
         Error::Unknown { kind, asked: asked.to_owned(), similar, otherwise }
     }
 }

@@ -16,6 +16,7 @@ mod tools_toml;
 
 use std::path::Path;
 
+use catalog::scope::Scope;
 use catalog::snapshot::Rules;
 use catalog::surface::Surface;
 use mcp::names::Namespace;
@@ -32,6 +33,8 @@ pub struct Config {
     pub rules: Rules,
     pub surface: Surface,
     pub http: Http,
+    /// Paths beside the usual one, with what is shown there.
+    pub endpoints: Vec<(String, Scope)>,
 }
 
 /// One server and the prefix of its names.

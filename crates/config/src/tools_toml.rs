@@ -1,5 +1,6 @@
 //! `tools.toml`, the native format.
 
+mod endpoints;
 mod http;
 mod names;
 mod remote;
@@ -37,11 +38,12 @@ pub fn read(
         value.choice(&words, faults)
     });
     let activate = Surface::Activate { inactive: inactive.unwrap_or_default() };
-    let surface = top.get("surface").and_then(|value| {
-        let words = [("activate", activate), ("filter", Surface::Filter)];
-        value.choice(&words, faults)
-    });
+    let surfaces =
+        [("activate", activate), ("filter", Surface::Filter), ("namespace", Surface::Namespace)];
+    let surface = top.get("surface").and_then(|value| value.choice(&surfaces, faults));
     let surface = surface.unwrap_or(activate);
+    let endpoints = top.get("endpoints");
+    let endpoints = endpoints.map(|value| endpoints::read(&value, &surfaces, faults));
     let http = top.get("http").map(|value| http::read(&value, surroundings, faults));
     let servers = servers(top.get("servers").as_ref(), surroundings, faults);
     top.close(&[], faults);
@@ -50,10 +52,10 @@ pub fn read(
         rules: Rules {
             starts_on: starts_on.unwrap_or_default(),
             uri_style: uri_style.unwrap_or_default(),
-            reserved: surface.control_names(),
         },
         surface,
         http: http.unwrap_or_default(),
+        endpoints: endpoints.unwrap_or_default(),
     }
 }
 

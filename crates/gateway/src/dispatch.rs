@@ -106,10 +106,12 @@ impl Gateway {
             method if client.owner == Owner::Session && !client.is_ready() => {
                 return Err(Error::NotReady(method.to_owned()));
             }
-            "logging/setLevel" if self.any_declares("logging") => {
+            "logging/setLevel" if self.any_declares(client.view().scope(), "logging") => {
                 return self.set_log_level(client, request.params.as_ref());
             }
-            method @ ("resources/subscribe" | "resources/unsubscribe") if self.can_subscribe() => {
+            method @ ("resources/subscribe" | "resources/unsubscribe")
+                if self.can_subscribe(client.view().scope()) =>
+            {
                 return self.subscribe(client, method == "resources/subscribe", request);
             }
             _ => {}
@@ -134,7 +136,9 @@ impl Gateway {
         let log_level = self.log_level_of(envelope)?;
         let outlet = &outlet.one_way(log_level);
         match request.method.as_str() {
-            "server/discover" => Ok(Outcome::Result(Raw::trusted(self.discovery()))),
+            "server/discover" => {
+                Ok(Outcome::Result(Raw::trusted(self.discovery(client.view().scope()))))
+            }
             "subscriptions/listen" => self.listen(client, request, outlet).await,
             _ => self.answer(&Asking { client, request, outlet, era: Era::Modern }).await,
         }
@@ -151,8 +155,8 @@ impl Gateway {
             "prompts/list" => self.list(asking, &view, Kind::Prompt),
             "tools/call" => {
                 let params = named(params, "tools/call", "name")?;
-                if self.0.surface.control_names().contains(&params.name()) {
-                    return self.activate(asking, &params);
+                if view.scope().surface.control_names().contains(&params.name()) {
+                    return activate_items(asking, &params);
                 }
                 let target = view.resolve(Kind::Tool, params.name())?;
                 self.pass_on(asking, "tools/call", &params, &target).await
@@ -252,7 +256,7 @@ impl Gateway {
         self.settled_or_leaving(client).await;
         let revision = introduction.revision;
         introducing.finish(introduction);
-        Ok(Outcome::Result(Raw::trusted(self.introduction(revision))))
+        Ok(Outcome::Result(Raw::trusted(self.introduction(client.view().scope(), revision))))
     }
 
     /// Begins or ends the watching of a resource for a session.
@@ -293,36 +297,6 @@ impl Gateway {
             () = self.settled() => {}
             () = client.leaving.cancelled() => {}
         }
-    }
-
-    fn activate(&self, asking: &Asking<'_>, params: &Params) -> Result<Outcome, Error> {
-        let client = asking.client;
-        let [arguments] = params
-            .raw()
-            .members(["arguments"])
-            .map_err(|fault| Error::Params { method: "tools/call", fault })?;
-        let arguments = arguments.map(str::as_bytes);
-        let (activation, kinds) = client
-            .change_view(|view| {
-                let activation = activate::apply(view.catalog(), view.selection(), arguments)?;
-                let new = View::new(
-                    Arc::clone(view.catalog()),
-                    activation.selection.clone(),
-                    self.0.surface,
-                );
-                let kinds = changed_lists(view, &new);
-                *view = Arc::new(new);
-                Ok((activation, kinds))
-            })
-            .map_err(Error::Control)?;
-        client.announce(&kinds);
-        let result = Ok(activation.confirmation.as_str());
-        let result = verdict::tool_result(result, activation.definitions.as_deref());
-        let result = Raw::trusted(result);
-        Ok(Outcome::Result(match asking.era {
-            Era::Legacy => result,
-            Era::Modern => translate::complete(&result, false),
-        }))
     }
 
     /// Passes a request on to the upstream that its item comes from.
@@ -388,7 +362,7 @@ impl Gateway {
     /// A list; there is one page only.
     fn list(&self, asking: &Asking<'_>, view: &View, kind: Kind) -> Result<Outcome, Error> {
         let method = kind.list_method();
-        if asking.era == Era::Modern && !self.offers(kind) {
+        if asking.era == Era::Modern && !self.offers(view.scope(), kind) {
             return Err(Error::Method(method.to_owned()));
         }
         let cursor = asking.request.params.as_ref().map(|params| params.members(["cursor"]));
@@ -428,6 +402,37 @@ fn arguments(params: &Params) -> Option<&str> {
 
 fn named(raw: Option<&Raw>, method: &'static str, key: &'static str) -> Result<Params, Error> {
     Params::parse(raw, key).map_err(|fault| Error::Params { method, fault })
+}
+
+/// Carries out a call of `toolman_activate`.
+fn activate_items(asking: &Asking<'_>, params: &Params) -> Result<Outcome, Error> {
+    let client = asking.client;
+    let [arguments] = params
+        .raw()
+        .members(["arguments"])
+        .map_err(|fault| Error::Params { method: "tools/call", fault })?;
+    let arguments = arguments.map(str::as_bytes);
+    let (activation, kinds) = client
+        .change_view(|view| {
+            let activation = activate::apply(view.catalog(), view.selection(), arguments)?;
+            let new = View::new(
+                Arc::clone(view.catalog()),
+                activation.selection.clone(),
+                Arc::clone(view.scope()),
+            );
+            let kinds = changed_lists(view, &new);
+            *view = Arc::new(new);
+            Ok((activation, kinds))
+        })
+        .map_err(Error::Control)?;
+    client.announce(&kinds);
+    let result = Ok(activation.confirmation.as_str());
+    let result = verdict::tool_result(result, activation.definitions.as_deref());
+    let result = Raw::trusted(result);
+    Ok(Outcome::Result(match asking.era {
+        Era::Legacy => result,
+        Era::Modern => translate::complete(&result, false),
+    }))
 }
 
 /// What an upstream that keeps no session is told of a client that has one.

@@ -10,6 +10,7 @@ pub mod error;
 pub mod limits;
 pub mod metrics;
 pub mod outbox;
+pub mod place;
 pub mod refresh;
 
 mod listeners;
@@ -23,6 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
+use catalog::scope::Scope;
 use catalog::selection::Selection;
 use catalog::snapshot::{Catalog, Rules};
 use catalog::surface::Surface;
@@ -41,6 +43,7 @@ use crate::auth::Caller;
 use crate::client::{Client, Owner};
 use crate::limits::{EVENTS_MAX, SETTLE_MAX, SETTLE_QUIET, STOP_MAX};
 use crate::metrics::Metrics;
+use crate::place::Place;
 use crate::tasks::Tasks;
 use crate::watches::Watch;
 
@@ -76,7 +79,7 @@ pub struct Gateway(Arc<Shared>);
 
 struct Shared {
     rules: Rules,
-    surface: Surface,
+    scope: Arc<Scope>,
     spoken: Spoken,
     upstreams: Vec<(Namespace, Upstream)>,
     by_name: HashMap<UpstreamName, Upstream>,
@@ -97,10 +100,10 @@ struct Shared {
 
 struct Clients {
     connected: HashMap<u64, Arc<Client>>,
-    /// As many as there are callers that can prove themselves.
-    principals: HashMap<Caller, Arc<Client>>,
-    /// The view that a client begins with.
-    initial: Arc<View>,
+    /// As many as there are callers that can prove themselves, and scopes.
+    principals: HashMap<(Caller, Arc<Scope>), Arc<Client>>,
+    /// The view that a client begins with, in each scope that somebody has connected to.
+    initial: HashMap<Arc<Scope>, Arc<View>>,
 }
 
 impl Gateway {
@@ -114,20 +117,21 @@ impl Gateway {
         let upstreams: Vec<_> = settings.upstreams.into_iter().map(start).collect();
         let named =
             upstreams.iter().map(|(_, upstream)| (upstream.name().clone(), upstream.clone()));
+        let scope = Arc::new(Scope { surface: settings.surface, namespace: None });
         let initial =
-            View::new(Arc::new(Catalog::default()), Selection::default(), settings.surface);
+            View::new(Arc::new(Catalog::default()), Selection::default(), Arc::clone(&scope));
         let names = upstreams.iter().map(|(_, upstream)| upstream.name().clone());
         let metrics = Metrics::of(names);
         let gateway = Gateway(Arc::new(Shared {
             rules: settings.rules,
-            surface: settings.surface,
+            scope: Arc::clone(&scope),
             spoken: settings.spoken,
             by_name: named.collect(),
             upstreams,
             clients: Mutex::new(Clients {
                 connected: HashMap::new(),
                 principals: HashMap::new(),
-                initial: Arc::new(initial),
+                initial: HashMap::from([(scope, Arc::new(initial))]),
             }),
             last_client: AtomicU64::new(0),
             metrics,
@@ -143,26 +147,35 @@ impl Gateway {
     }
 
     /// A new client, not yet introduced.
-    pub fn connect(&self, caller: Caller, owner: Owner) -> Arc<Client> {
-        self.admit(&mut self.clients(), caller, owner)
+    pub fn connect(&self, caller: Caller, owner: Owner, place: &Place) -> Arc<Client> {
+        self.admit(&mut self.clients(), caller, owner, &place.0)
     }
 
     /// The one client of a proven caller whose requests belong to no session.
-    pub fn principal(&self, caller: &Caller) -> Arc<Client> {
-        let mut clients = self.clients();
-        if let Some(client) = clients.principals.get(caller) {
+    pub fn principal(&self, caller: &Caller, place: &Place) -> Arc<Client> {
+        let (mut clients, scope) = (self.clients(), &place.0);
+        let view = self.initial_view(&mut clients, scope);
+        let key = (caller.clone(), Arc::clone(view.scope()));
+        if let Some(client) = clients.principals.get(&key) {
             return Arc::clone(client);
         }
-        let client = self.admit(&mut clients, caller.clone(), Owner::Principal);
-        clients.principals.insert(caller.clone(), Arc::clone(&client));
+        let client = self.admit(&mut clients, caller.clone(), Owner::Principal, scope);
+        clients.principals.insert(key, Arc::clone(&client));
         client
     }
 
-    fn admit(&self, clients: &mut Clients, caller: Caller, owner: Owner) -> Arc<Client> {
+    fn admit(
+        &self,
+        clients: &mut Clients,
+        caller: Caller,
+        owner: Owner,
+        scope: &Scope,
+    ) -> Arc<Client> {
+        let view = self.initial_view(clients, scope);
         let id = self.0.last_client.fetch_add(1, Ordering::Relaxed);
         tracing::info!(client = id, agent = caller.agent.as_deref(), "connected");
         let lost = Arc::clone(&self.0.metrics.lost_notices);
-        let client = Arc::new(Client::new(id, caller, owner, Arc::clone(&clients.initial), lost));
+        let client = Arc::new(Client::new(id, caller, owner, view, lost));
         clients.connected.insert(id, Arc::clone(&client));
         client
     }
@@ -200,7 +213,8 @@ impl Gateway {
 
     /// The newest snapshot.
     pub fn catalog(&self) -> Arc<Catalog> {
-        Arc::clone(self.clients().initial.catalog())
+        let scope = Arc::clone(&self.0.scope);
+        Arc::clone(self.initial_view(&mut self.clients(), &scope).catalog())
     }
 
     /// Waits until every upstream has answered, failed or run out of its time, and the catalog

@@ -115,8 +115,9 @@ impl Gateway {
         let underway = client.begin(&request.id)?;
         let filter = Filter::parse(request.params.as_ref())
             .map_err(|fault| Error::Params { method: METHOD, fault })?;
-        let lists: Vec<_> =
-            filter.lists.into_iter().filter(|(_, kind)| self.offers(*kind)).collect();
+        let view = client.view();
+        let is_offered = |(_, kind): &(_, Kind)| self.offers(view.scope(), *kind);
+        let lists: Vec<_> = filter.lists.into_iter().filter(is_offered).collect();
         let methods = lists.iter().map(|(_, kind)| kind.changed_method()).collect();
         let listener = Listener {
             subscription: request.id.clone(),

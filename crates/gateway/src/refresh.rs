@@ -3,19 +3,21 @@
 //! Listens to the upstreams, assembles, hands every client its new view, and tells those whose
 //! lists are other ones now.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use catalog::scope::Scope;
+use catalog::selection::Selection;
 use catalog::snapshot::{Catalog, Offer};
-use catalog::surface::Surface;
 use catalog::view::View;
 use mcp::items::{Inventory, Kind};
 use tokio::sync::mpsc;
 use upstream::relay::Upcall;
 use upstream::supervisor::Event;
 
-use crate::Gateway;
 use crate::client::{Client, Owner};
 use crate::limits::EVENTS_MAX;
+use crate::{Clients, Gateway};
 
 /// Looks after the catalog for as long as there are upstreams.
 pub(crate) async fn run(gateway: Gateway, mut heard: mpsc::Receiver<Event>) {
@@ -43,23 +45,39 @@ impl Gateway {
         if self.shows_all_inventories() {
             return self.0.generation.send_modify(|generation| *generation += 1);
         }
-        let inventories = self.inventories();
+        let inventories = Arc::new(self.inventories());
+        let changes = self.hand_out(&inventories);
+        for (client, kinds) in changes {
+            client.announce(&kinds);
+        }
+        self.0.generation.send_modify(|generation| *generation += 1);
+    }
+
+    /// The snapshot of a scope, made of these inventories.
+    fn assemble(&self, scope: &Scope, inventories: &[Arc<Inventory>]) -> Arc<Catalog> {
         let offers: Vec<_> = self
             .upstreams()
-            .zip(&inventories)
+            .zip(inventories)
             .map(|((namespace, upstream), inventory)| Offer {
                 upstream: upstream.name(),
                 namespace,
                 inventory,
             })
             .collect();
-        let catalog = Arc::new(Catalog::assemble(&offers, &self.0.rules));
-        let changes = self.hand_out(&catalog);
-        for (client, kinds) in changes {
-            client.announce(&kinds);
+        Arc::new(scope.assemble(&offers, &self.0.rules))
+    }
+
+    /// The view that a client begins with in a scope.
+    pub(crate) fn initial_view(&self, clients: &mut Clients, scope: &Scope) -> Arc<View> {
+        if let Some(view) = clients.initial.get(scope) {
+            return Arc::clone(view);
         }
-        self.0.shown.store(Arc::new(inventories));
-        self.0.generation.send_modify(|generation| *generation += 1);
+        // Of what the newest snapshot was made of, like all others.
+        let catalog = self.assemble(scope, &self.0.shown.load());
+        let scope = Arc::new(scope.clone());
+        let view = Arc::new(View::new(catalog, Selection::default(), Arc::clone(&scope)));
+        clients.initial.insert(scope, Arc::clone(&view));
+        view
     }
 
     fn inventories(&self) -> Vec<Arc<Inventory>> {
@@ -73,21 +91,31 @@ impl Gateway {
         shown.len() == now.len() && shown.iter().zip(&now).all(|(a, b)| Arc::ptr_eq(a, b))
     }
 
-    /// Gives every client the view of the new snapshot; which lists changed for whom.
-    fn hand_out(&self, catalog: &Arc<Catalog>) -> Vec<(Arc<Client>, Vec<Kind>)> {
+    /// Gives every client the view of its new snapshot; which lists changed for whom.
+    fn hand_out(&self, inventories: &Arc<Vec<Arc<Inventory>>>) -> Vec<(Arc<Client>, Vec<Kind>)> {
+        let mut clients = self.clients();
+        self.0.shown.store(Arc::clone(inventories));
+        let scopes = clients.initial.keys().cloned();
+        let catalogs: HashMap<Arc<Scope>, Arc<Catalog>> = scopes
+            .map(|scope| {
+                let catalog = self.assemble(&scope, inventories);
+                (scope, catalog)
+            })
+            .collect();
         // Clients that have chosen nothing share one view, which is rendered once.
         let mut renewals: Vec<Renewal> = Vec::new();
         let mut renew = |view: &mut Arc<View>| {
             let at = renewals.iter().position(|renewal| Arc::ptr_eq(&renewal.old, view));
             let at = at.unwrap_or_else(|| {
-                renewals.push(Renewal::of(view, catalog, self.0.surface));
+                renewals.push(Renewal::of(view, &catalogs[view.scope()]));
                 renewals.len() - 1
             });
             *view = Arc::clone(&renewals[at].new);
             renewals[at].changed.clone()
         };
-        let mut clients = self.clients();
-        renew(&mut clients.initial);
+        for view in clients.initial.values_mut() {
+            renew(view);
+        }
         let mut changes = Vec::new();
         for client in clients.connected.values() {
             let kinds = client.change_view(&mut renew);
@@ -116,8 +144,9 @@ struct Renewal {
 }
 
 impl Renewal {
-    fn of(old: &Arc<View>, catalog: &Arc<Catalog>, surface: Surface) -> Renewal {
-        let new = View::new(Arc::clone(catalog), old.selection().clone(), surface);
+    fn of(old: &Arc<View>, catalog: &Arc<Catalog>) -> Renewal {
+        let scope = Arc::clone(old.scope());
+        let new = View::new(Arc::clone(catalog), old.selection().clone(), scope);
         let changed = changed_lists(old, &new);
         Renewal { old: Arc::clone(old), new: Arc::new(new), changed }
     }

@@ -61,7 +61,7 @@ impl Gateway {
     /// Answers a request about tasks.
     pub(crate) async fn handle_task(&self, asking: &Asking<'_>) -> Result<Outcome, Error> {
         let method = asking.request.method.as_str();
-        let runners = self.task_runners(asking.era);
+        let runners = self.task_runners(asking);
         if runners.is_empty() {
             return Err(Error::Method(method.to_owned()));
         }
@@ -141,9 +141,10 @@ impl Gateway {
         })
     }
 
-    fn task_runners(&self, era: Era) -> Vec<&Upstream> {
-        let all = self.upstreams().map(|(_, upstream)| upstream);
-        all.filter(|upstream| runs_tasks(upstream, era)).collect()
+    fn task_runners(&self, asking: &Asking<'_>) -> Vec<&Upstream> {
+        let view = asking.client.view();
+        let shown = self.upstreams_in(view.scope());
+        shown.filter(|upstream| runs_tasks(upstream, asking.era)).collect()
     }
 }
 

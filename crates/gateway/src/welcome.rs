@@ -5,57 +5,58 @@
 
 use std::collections::BTreeMap;
 
+use catalog::scope::Scope;
 use mcp::items::Kind;
 use mcp::json;
 use mcp::modern::{self, TASKS};
 use mcp::version::{Era, Revision};
-use upstream::supervisor::{Introduction, Phase};
+use upstream::supervisor::{Introduction, Phase, Upstream};
 
 use crate::Gateway;
 use crate::limits::INSTRUCTIONS_CHARS_MAX;
 
 impl Gateway {
     /// The result of `initialize`.
-    pub(crate) fn introduction(&self, revision: Revision) -> String {
-        let instructions = self.instructions().map_or(String::new(), |instructions| {
+    pub(crate) fn introduction(&self, scope: &Scope, revision: Revision) -> String {
+        let instructions = self.instructions(scope).map_or(String::new(), |instructions| {
             format!(r#","instructions":{}"#, json::quote(&instructions))
         });
         format!(
             r#"{{"protocolVersion":"{revision}","capabilities":{},"serverInfo":{}{instructions}}}"#,
-            self.capabilities(Era::Legacy),
+            self.capabilities(scope, Era::Legacy),
             server_info(),
         )
     }
 
     /// The result of `server/discover`.
-    pub(crate) fn discovery(&self) -> String {
-        let instructions = self.instructions().map_or(String::new(), |instructions| {
+    pub(crate) fn discovery(&self, scope: &Scope) -> String {
+        let instructions = self.instructions(scope).map_or(String::new(), |instructions| {
             format!(r#","instructions":{}"#, json::quote(&instructions))
         });
         format!(
             r#"{{"resultType":"complete","ttlMs":0,"cacheScope":"private","supportedVersions":["{}"],"capabilities":{}{instructions},"_meta":{{"{}":{}}}}}"#,
             Revision::NEWEST_MODERN,
-            self.capabilities(Era::Modern),
+            self.capabilities(scope, Era::Modern),
             modern::SERVER_INFO,
             server_info(),
         )
     }
 
     /// Whether we declare to have such items.
-    pub(crate) fn offers(&self, kind: Kind) -> bool {
-        let has_control_tools = !self.0.surface.control_names().is_empty();
-        let known = self.introductions();
-        known.len() < self.upstreams().count()
+    pub(crate) fn offers(&self, scope: &Scope, kind: Kind) -> bool {
+        let has_control_tools = !scope.surface.control_names().is_empty();
+        let known = self.introductions(scope);
+        known.len() < self.upstreams_in(scope).count()
             || known.iter().any(|known| known.declares(kind.capability()))
             || kind == Kind::Tool && has_control_tools
     }
 
     /// What clients of an era are told that we can.
-    fn capabilities(&self, era: Era) -> String {
-        let known = self.introductions();
+    fn capabilities(&self, scope: &Scope, era: Era) -> String {
+        let known = self.introductions(scope);
         let declares = |capability| known.iter().any(|known| known.declares(capability));
-        let list = |kind| self.offers(kind).then(|| r#"{"listChanged":true}"#.to_owned());
-        let resources = if self.can_subscribe() {
+        let list = |kind| self.offers(scope, kind).then(|| r#"{"listChanged":true}"#.to_owned());
+        let resources = if self.can_subscribe(scope) {
             Some(r#"{"subscribe":true,"listChanged":true}"#.to_owned())
         } else {
             list(Kind::Resource)
@@ -76,16 +77,16 @@ impl Gateway {
     }
 
     /// Our own instructions, and what the upstreams say of themselves.
-    fn instructions(&self) -> Option<String> {
-        let own = self.0.surface.instructions();
+    fn instructions(&self, scope: &Scope) -> Option<String> {
+        let own = scope.surface.instructions();
         let mut said = Vec::new();
-        for (_, upstream) in self.upstreams() {
+        for upstream in self.upstreams_in(scope) {
             let introduction = upstream.status().introduction;
             if let Some(instructions) = introduction.and_then(|known| known.instructions) {
                 said.push((upstream.name(), instructions));
             }
         }
-        match (own, said.as_slice(), self.upstreams().count()) {
+        match (own, said.as_slice(), self.upstreams_in(scope).count()) {
             (None, [], _) => None,
             // A single server that is shown as it is speaks for itself.
             (None, [(_, instructions)], 1) => Some(instructions.clone()),
@@ -100,17 +101,23 @@ impl Gateway {
         }
     }
 
-    pub(crate) fn can_subscribe(&self) -> bool {
-        self.introductions().iter().any(|known| known.declares_part("resources", "subscribe"))
+    pub(crate) fn can_subscribe(&self, scope: &Scope) -> bool {
+        self.introductions(scope).iter().any(|known| known.declares_part("resources", "subscribe"))
     }
 
-    pub(crate) fn any_declares(&self, capability: &'static str) -> bool {
-        self.introductions().iter().any(|known| known.declares(capability))
+    pub(crate) fn any_declares(&self, scope: &Scope, capability: &'static str) -> bool {
+        self.introductions(scope).iter().any(|known| known.declares(capability))
+    }
+
+    /// The upstreams that are shown in a scope.
+    pub(crate) fn upstreams_in(&self, scope: &Scope) -> impl Iterator<Item = &Upstream> {
+        let shown = self.upstreams().filter(|(namespace, _)| scope.holds(namespace));
+        shown.map(|(_, upstream)| upstream)
     }
 
     /// What the upstreams that are there have said of themselves.
-    fn introductions(&self) -> Vec<Introduction> {
-        let known = self.upstreams().filter_map(|(_, upstream)| {
+    fn introductions(&self, scope: &Scope) -> Vec<Introduction> {
+        let known = self.upstreams_in(scope).filter_map(|upstream| {
             let status = upstream.status();
             status.introduction.filter(|_| matches!(status.phase, Phase::Ready))
         });

@@ -11,6 +11,7 @@ mod cors;
 mod crowd;
 mod endpoint;
 mod events;
+mod exchange;
 mod legacy;
 mod metrics;
 mod modern;
@@ -27,7 +28,9 @@ use std::time::Duration;
 
 use gateway::Gateway;
 use gateway::auth::BearerToken;
+use gateway::place::Place;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::OnceCell;
 use tokio::time::{Instant, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -35,6 +38,7 @@ use tokio_util::task::TaskTracker;
 use crate::http::checks::Checks;
 use crate::http::crowd::Crowd;
 use crate::http::endpoint::Endpoint;
+use crate::http::metrics::Metrics;
 use crate::http::sessions::Sessions;
 use crate::http::tls::Tls;
 use crate::http::traffic::Traffic;
@@ -59,6 +63,8 @@ pub struct Settings {
     pub session_ttl: Duration,
     /// Connections at the same time.
     pub connections_max: usize,
+    /// Where MCP is served beside `/mcp`: paths, and what is shown there.
+    pub places: Vec<(String, Place)>,
 }
 
 impl Settings {
@@ -72,6 +78,7 @@ impl Settings {
             allowed_hosts: Vec::new(),
             session_ttl: SESSION_IDLE_MAX,
             connections_max: CONNECTIONS_MAX,
+            places: Vec::new(),
         }
     }
 }
@@ -136,7 +143,20 @@ fn open(
     };
     let sessions = Sessions::new(gateway.clone(), settings.session_ttl);
     let crowd = Crowd::new(settings.connections_max);
-    Arc::new(Endpoint::new(gateway, sessions, checks, crowd, stop, settings.has_sse))
+    let mut places = settings.places;
+    places.push(("/mcp".to_owned(), gateway.place()));
+    Arc::new(Endpoint {
+        gateway,
+        sessions,
+        checks,
+        crowd,
+        metrics: Metrics::default(),
+        stop,
+        under_way: TaskTracker::new(),
+        has_sse: settings.has_sse,
+        places,
+        awake: OnceCell::new(),
+    })
 }
 
 /// Agrees on TLS where there is one, then answers requests.

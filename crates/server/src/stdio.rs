@@ -10,6 +10,7 @@ use gateway::client::{Client, Outlet, Owner};
 use gateway::dispatch::Request;
 use gateway::limits::BATCH_BYTES;
 use gateway::outbox::{self, Outbox, OutboxQueue};
+use gateway::place::Place;
 use mcp::lines::{Direction, Line, Lines, guess_id};
 use mcp::rpc::{self, Code, Message, Rejection};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -26,11 +27,12 @@ use crate::{batch, reply};
 pub async fn serve(
     gateway: Gateway,
     caller: Caller,
+    place: &Place,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Send + Unpin + 'static,
     stop: CancellationToken,
 ) {
-    let client = gateway.connect(caller, Owner::Process);
+    let client = gateway.connect(caller, Owner::Process, place);
     let (outbox, queue) = outbox::channel();
     let outlet = client.outlet(outbox.clone());
     client.attach(outlet.clone());

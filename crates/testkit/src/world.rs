@@ -90,7 +90,11 @@ impl World {
         let (input, output) = split(theirs);
         let caller = gateway::auth::local(None);
         let stop = CancellationToken::new();
-        tokio::spawn(server::stdio::serve(self.gateway.clone(), caller, input, output, stop));
+        let gateway = self.gateway.clone();
+        tokio::spawn(async move {
+            let place = gateway.place();
+            server::stdio::serve(gateway, caller, &place, input, output, stop).await;
+        });
         let (reader, writer) = split(ours);
         LineClient::new(reader, writer)
     }
@@ -191,11 +195,7 @@ impl Plan {
         let surface = self.surface;
         Settings {
             upstreams: self.members.into_iter().map(|(member, _)| member).collect(),
-            rules: Rules {
-                starts_on,
-                uri_style: self.uri_style,
-                reserved: surface.control_names(),
-            },
+            rules: Rules { starts_on, uri_style: self.uri_style },
             surface,
             spoken: Spoken::default(),
         }

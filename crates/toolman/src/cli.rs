@@ -37,6 +37,10 @@ pub struct Cli {
     #[arg(long, value_name = "NAME", global = true, env = "AGENT_NAME")]
     pub agent: Option<String>,
 
+    /// The one namespace to show on stdin
+    #[arg(long, value_name = "NAME")]
+    pub namespace: Option<String>,
+
     #[command(subcommand)]
     pub command: Option<Command>,
 }

@@ -39,11 +39,7 @@ pub fn settings() -> anyhow::Result<Settings> {
     };
     Ok(Settings {
         upstreams: vec![Member { namespace: "demo".parse()?, upstream }],
-        rules: Rules {
-            starts_on,
-            reserved: Surface::default().control_names(),
-            ..Rules::default()
-        },
+        rules: Rules { starts_on, ..Rules::default() },
         surface: Surface::default(),
         spoken: Spoken::default(),
     })

@@ -3,21 +3,28 @@
 use std::path::Path;
 use std::time::Duration;
 
+use catalog::scope::Scope;
 use config::http::Http;
 use gateway::auth::BearerToken;
+use gateway::place::Place;
 use mcp::version::{Revision, Spoken};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use server::http::Settings;
 use server::http::tls::Tls;
 
 use crate::cli::Misuse;
+use crate::host::Plan;
 
 /// Open files that we ask for; servers inherit the number, and some take their time for more.
 const FILES_WANTED: u64 = 8_192;
 
 /// The door as the environment and the file say, without TLS.
-pub fn settings(http: &Http, token: BearerToken) -> Result<Settings, Misuse> {
+pub fn settings(plan: &Plan, token: BearerToken) -> Result<Settings, Misuse> {
+    let http = &plan.http;
     let mut settings = Settings::new(token);
+    // TC-32
+    let place = |(path, scope): &(String, Scope)| (path.clone(), Place::new(scope.clone()));
+    settings.places = plan.endpoints.iter().map(place).collect();
     settings.has_sse = has_sse(http);
     settings.allowed_origins.clone_from(&http.allowed_origins);
     settings.allowed_hosts.clone_from(&http.allowed_hosts);

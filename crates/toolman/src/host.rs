@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use catalog::scope::Scope;
 use config::http::Http;
 use gateway::{Gateway, Member, Settings};
 use tokio::signal::unix::{SignalKind, signal};
@@ -23,6 +24,8 @@ pub struct Plan {
     source: Source,
     /// What the file says of the HTTP door.
     pub http: Http,
+    /// Further places of that door.
+    pub endpoints: Vec<(String, Scope)>,
 }
 
 pub enum Source {
@@ -34,15 +37,14 @@ impl Plan {
     /// Reads the configuration; it must be there.
     pub fn read(cli: &Cli) -> Result<Plan, Misuse> {
         let path = cli.config.clone().unwrap_or_else(|| PathBuf::from("tools.toml"));
-        let (settings, http) = load(&path)?;
-        Ok(Plan { settings, source: Source::File(path), http })
+        load(path)
     }
 
     /// The same, but a demo where there is no `tools.toml` and none was asked for.
     pub fn read_or_demo(cli: &Cli) -> anyhow::Result<Plan> {
         if cli.config.is_none() && !Path::new("tools.toml").exists() {
             let (settings, http) = (demo::settings()?, Http::default());
-            return Ok(Plan { settings, source: Source::Demo, http });
+            return Ok(Plan { settings, source: Source::Demo, http, endpoints: Vec::new() });
         }
         Ok(Plan::read(cli)?)
     }
@@ -61,9 +63,9 @@ impl Host {
     }
 }
 
-fn load(path: &Path) -> Result<(Settings, Http), Misuse> {
+fn load(path: PathBuf) -> Result<Plan, Misuse> {
     let environment = |name: &str| std::env::var(name).ok();
-    let config = config::load(path, &environment).map_err(|faults| {
+    let config = config::load(&path, &environment).map_err(|faults| {
         let lines: Vec<_> = faults.iter().map(ToString::to_string).collect();
         Misuse(format!("bad configuration\n{}", lines.join("\n")))
     })?;
@@ -75,7 +77,12 @@ fn load(path: &Path) -> Result<(Settings, Http), Misuse> {
         rules: config.rules,
         surface: config.surface,
     };
-    Ok((settings, config.http))
+    Ok(Plan {
+        settings,
+        source: Source::File(path),
+        http: config.http,
+        endpoints: config.endpoints,
+    })
 }
 
 /// A token that is cancelled by SIGINT and SIGTERM; a second signal ends the process at once.

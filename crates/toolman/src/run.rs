@@ -2,6 +2,9 @@
 
 use std::io::IsTerminal as _;
 
+use gateway::Gateway;
+use gateway::place::{Misplaced, Place};
+
 use crate::cli::{Cli, Misuse};
 use crate::host::{Host, stop_on_signals};
 
@@ -14,8 +17,27 @@ pub async fn serve_stdio(cli: &Cli) -> anyhow::Result<i32> {
     let stop = stop_on_signals()?;
     let host = Host::start(cli)?;
     let caller = gateway::auth::local(cli.agent.clone());
+    let place = place(cli, &host.gateway)?;
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-    server::stdio::serve(host.gateway.clone(), caller, input, output, stop).await;
+    server::stdio::serve(host.gateway.clone(), caller, &place, input, output, stop).await;
     host.gateway.stop().await;
     Ok(0)
+}
+
+/// What the client on stdin is shown.
+fn place(cli: &Cli, gateway: &Gateway) -> Result<Place, Misuse> {
+    gateway.narrow(&gateway.place(), cli.namespace.as_deref()).map_err(|misplaced| {
+        let names: Vec<_> = gateway.namespaces().iter().map(|name| name.as_str()).collect();
+        let names = names.join(", ");
+        Misuse(match misplaced {
+            Misplaced::NamespaceMissing => {
+                format!(
+                    "`surface = \"namespace\"` needs `--namespace NAME` here; there are {names}"
+                )
+            }
+            Misplaced::NamespaceUnknown => {
+                format!("`--namespace` names none of the namespaces; there are {names}")
+            }
+        })
+    })
 }

@@ -64,7 +64,7 @@ fn list(gateway: &Gateway, as_json: bool) -> anyhow::Result<i32> {
 }
 
 fn inspect(gateway: &Gateway, name: &str) -> anyhow::Result<i32> {
-    let view = gateway.connect(gateway::auth::local(None), Owner::Session).view();
+    let view = gateway.connect(gateway::auth::local(None), Owner::Session, &gateway.place()).view();
     let found = view.find(Kind::Tool, name)?;
     // Laid out for reading; as it is where a number does not fit.
     let definition = match serde_json::from_slice::<Value>(&found.definition) {
@@ -127,7 +127,11 @@ struct Session {
 
 impl Session {
     async fn open(cli: &Cli, gateway: &Gateway) -> anyhow::Result<Session> {
-        let client = gateway.connect(gateway::auth::local(cli.agent.clone()), Owner::Session);
+        let client = gateway.connect(
+            gateway::auth::local(cli.agent.clone()),
+            Owner::Session,
+            &gateway.place(),
+        );
         // Nobody listens to what comes before the answer.
         let (outbox, _) = gateway::outbox::channel();
         let outlet = client.outlet(outbox);

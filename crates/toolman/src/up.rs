@@ -23,7 +23,7 @@ pub async fn run(cli: &Cli, up: &Up) -> anyhow::Result<i32> {
     }
     let plan = Plan::read_or_demo(cli)?;
     let token = data_dir::token(cli, &Http::default())?;
-    let settings = door::settings(&plan.http, BearerToken::new(&token))?;
+    let settings = door::settings(&plan, BearerToken::new(&token))?;
     let listener = bind(up.listen)?;
     let url = format!("http://{}/mcp", listener.local_addr()?);
     let banner = |host: &Host| banner(host, &url, &token);

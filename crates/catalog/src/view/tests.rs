@@ -5,13 +5,16 @@ use std::sync::Arc;
 use mcp::items::Kind;
 
 use super::View;
+use crate::scope::Scope;
 use crate::selection::Selection;
 use crate::surface::{Inactive, Surface};
 use crate::testing::catalog;
 
 fn view(upstreams: &str, starts_on: &[&str], inactive: Inactive) -> View {
     let catalog = catalog(upstreams, starts_on);
-    View::new(Arc::clone(&catalog), Selection::default(), Surface::Activate { inactive })
+    let surface = Surface::Activate { inactive };
+    let scope = Arc::new(Scope { surface, namespace: None });
+    View::new(Arc::clone(&catalog), Selection::default(), scope)
 }
 
 fn names(view: &View, kind: Kind) -> Vec<String> {

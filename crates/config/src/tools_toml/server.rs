@@ -85,7 +85,7 @@ pub fn read(
     Some(draft)
 }
 
-fn name<T: FromStr<Err = NameError>>(value: &Value<'_>, faults: &mut Faults<'_>) -> Option<T> {
+pub fn name<T: FromStr<Err = NameError>>(value: &Value<'_>, faults: &mut Faults<'_>) -> Option<T> {
     let text = value.string(faults)?;
     let problem = match text.parse() {
         Ok(name) => return Some(name),

@@ -281,7 +281,7 @@ mod faults {
             "uri_style = 1\ntoolsets = []\n[[servers]]\nnamespace = 'a/b'\n\
              [[servers]]\ncommand = ''\nrestart = true\ncomand = 'x'\n",
             "1:13: `uri_style` is an integer; it must be a string\n\
-             2:1: unknown key `toolsets` at the top; known are `active_toolsets`, `http`, \
+             2:1: unknown key `toolsets` at the top; known are `active_toolsets`, `endpoints`, `http`, \
              `inactive`, `servers`, `surface`, `uri_style`\n\
              3:1: server 1 of `servers` has no `command` and no `url`; add one, such as \
              `command = \"uvx pjpd\"`\n\
@@ -353,7 +353,7 @@ mod faults {
     fn unknown_words_are_answered_with_the_known_ones() {
         check_top(
             "surface = 'grid'",
-            "1:11: `surface` is `grid`; it must be `activate` or `filter`",
+            "1:11: `surface` is `grid`; it must be `activate` or `filter` or `namespace`",
         );
         check_top(
             "inactive = 'shown'",
@@ -363,12 +363,36 @@ mod faults {
     }
 
     #[test]
+    fn endpoints_have_free_paths_of_their_own() {
+        let check_paths = |path: &str, problem: &str| {
+            check_top(&format!("[[endpoints]]\npath = '{path}'"), problem);
+        };
+        check_paths("mcp", "2:8: `path` is `mcp`; it must begin with `/` and not end with one");
+        check_paths(
+            "/a b",
+            "2:8: `path` is `/a b`; it may hold letters, digits, `/`, `-`, `_` and `.` only",
+        );
+        check_paths(
+            "/mcp",
+            "2:8: `path` is `/mcp`; it is served already; choose another, such as `/mcp/dev`",
+        );
+        check_top(
+            "[[endpoints]]\npath = '/a'\n[[endpoints]]\npath = '/a'",
+            "4:8: `path` is `/a`; it is there twice; each path has one endpoint",
+        );
+        check_top(
+            "[[endpoints]]\nsurface = 'filter'",
+            "1:1: endpoint 1 of `endpoints` has no `path`; add one, such as `path = \"/mcp/dev\"`",
+        );
+    }
+
+    #[test]
     fn shown_values_are_escaped_and_cut() {
         let long = format!("\\u001b[2J\\n{}", "x".repeat(100));
         check_top(
             &format!("surface = \"{long}\""),
             &format!(
-                "1:11: `surface` is `\\u{{1b}}[2J\\n{}…`; it must be `activate` or `filter`",
+                "1:11: `surface` is `\\u{{1b}}[2J\\n{}…`; it must be `activate` or `filter` or `namespace`",
                 "x".repeat(75)
             ),
         );
@@ -376,7 +400,7 @@ mod faults {
             &format!("\"{long}\" = 1"),
             &format!(
                 "1:1: unknown key `\\u{{1b}}[2J\\n{}…` at the top; known are `active_toolsets`, \
-                 `http`, `inactive`, `servers`, `surface`, `uri_style`",
+                 `endpoints`, `http`, `inactive`, `servers`, `surface`, `uri_style`",
                 "x".repeat(75)
             ),
         );

@@ -1,7 +1,5 @@
 //! `/mcp`: a message by POST, a stream by GET, the end of a session by DELETE; and the probes.
 
-use std::future::ready;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,36 +8,34 @@ use gateway::auth::Caller;
 use gateway::dispatch::Request as GatewayRequest;
 use gateway::error::{Class, Error};
 use gateway::outbox::{self, OutboxQueue};
-use http_body_util::{BodyExt as _, Full};
+use gateway::place::{Misplaced, Place};
 use hyper::body::Incoming;
-use hyper::header::{
-    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, WWW_AUTHENTICATE,
-};
+use hyper::header::{ACCEPT, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{Method, Request, Response, StatusCode};
-use mcp::rpc::{self, Code, Message, Outcome, Rejection};
+use mcp::rpc::{self, Message, Outcome, Rejection};
 use mcp::version::Revision;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::body::{self, Fault};
 use super::checks::Checks;
 use super::crowd::Crowd;
 use super::events::{self, Body};
+use super::exchange::{
+    EVENT_STREAM, Refused, Streaming, Work, check_accept, empty, error, first_of, is_json, json,
+    lists, not_allowed, plain, read, refuse, stream,
+};
 use super::metrics::Metrics;
 use super::modern;
 use super::sessions::{Session, Sessions};
 use super::streams::{self, EventId, STANDING, Streams};
-use crate::limits::{MESSAGE_BYTES_MAX, SESSION_ID_BYTES_MAX};
+use crate::limits::SESSION_ID_BYTES_MAX;
 use crate::{batch, reply};
 
 const SESSION: &str = "mcp-session-id";
 pub(super) const VERSION: &str = "mcp-protocol-version";
+const NAMESPACE: &str = "x-namespace";
 const LAST_EVENT: &str = "last-event-id";
-pub(super) const EVENT_STREAM: &str = "text/event-stream";
-
-/// Makes the answer to a request.
-pub(super) type Work = Pin<Box<dyn Future<Output = (StatusCode, Bytes)> + Send>>;
 
 pub struct Endpoint {
     pub(super) gateway: Gateway,
@@ -51,31 +47,14 @@ pub struct Endpoint {
     /// Counts the requests that are being answered.
     pub(super) under_way: TaskTracker,
     /// Whether the transport of 2024-11-05 is served.
-    has_sse: bool,
+    pub(super) has_sse: bool,
+    /// Where MCP is served, and what is shown there.
+    pub(super) places: Vec<(String, Place)>,
     /// Set once nobody needs to wait for starting upstreams any more.
     pub(super) awake: OnceCell<()>,
 }
 
-/// A refusal: the status, and what to do.
-pub(super) struct Refused(pub(super) StatusCode, String);
-
-pub(super) fn refuse<T>(status: StatusCode, reason: &str) -> Result<T, Refused> {
-    Err(Refused(status, reason.to_owned()))
-}
-
 impl Endpoint {
-    pub fn new(
-        gateway: Gateway,
-        sessions: Sessions,
-        checks: Checks,
-        crowd: Arc<Crowd>,
-        stop: CancellationToken,
-        has_sse: bool,
-    ) -> Endpoint {
-        let (metrics, under_way, awake) = (Metrics::default(), TaskTracker::new(), OnceCell::new());
-        Endpoint { gateway, sessions, checks, crowd, metrics, stop, under_way, has_sse, awake }
-    }
-
     /// Waits until all requests are answered; to be called when no more are accepted.
     pub async fn drained(&self) {
         self.under_way.close();
@@ -83,7 +62,8 @@ impl Endpoint {
     }
 
     pub async fn respond(self: &Arc<Self>, request: Request<Incoming>) -> Response<Body> {
-        let is_mcp = matches!(request.uri().path(), "/mcp" | "/sse" | "/messages");
+        let path = request.uri().path();
+        let is_mcp = self.place_at(path).is_some() || matches!(path, "/sse" | "/messages");
         self.route(request).await.unwrap_or_else(|Refused(status, reason)| {
             let mut response = if is_mcp {
                 error(status, &reason)
@@ -120,7 +100,7 @@ impl Endpoint {
             return refuse(StatusCode::UNAUTHORIZED, reason);
         };
         match (uri.path(), request.method()) {
-            ("/mcp", _) => {}
+            (path, _) if self.place_at(path).is_some() => {}
             ("/metrics", &Method::GET) => return Ok(self.show_metrics()),
             ("/sse", &Method::GET) if self.has_sse => return self.open_sse(caller, headers),
             ("/messages", &Method::POST) if self.has_sse => {
@@ -128,14 +108,43 @@ impl Endpoint {
             }
             _ => return self.rest(&caller, request).await,
         }
+        let place = self.place(uri.path(), headers)?;
         match *request.method() {
-            Method::POST => self.post(caller, request).await,
+            Method::POST => self.post(caller, &place, request).await,
             // Requests that stand alone have neither streams of their own nor sessions.
             _ if modern::is_named(headers) => Ok(not_allowed("POST")),
-            Method::GET => self.get(headers),
-            Method::DELETE => self.delete(headers),
+            Method::GET => self.get(&place, headers),
+            Method::DELETE => self.delete(&place, headers),
             _ => Ok(not_allowed("GET, POST, DELETE")),
         }
+    }
+
+    fn place_at(&self, path: &str) -> Option<&Place> {
+        self.places.iter().find(|(known, _)| known == path).map(|(_, place)| place)
+    }
+
+    /// Where a request is made: by its path, or the usual place, and by the namespace it names.
+    pub(super) fn place(&self, path: &str, headers: &HeaderMap) -> Result<Place, Refused> {
+        let usual = || self.gateway.place();
+        let place = self.place_at(path).cloned().unwrap_or_else(usual);
+        let namespace = headers.get(NAMESPACE).map(|name| name.to_str().unwrap_or_default());
+        self.gateway.narrow(&place, namespace).or_else(|misplaced| {
+            let names = self.gateway.namespaces();
+            let names: Vec<_> = names.iter().map(|name| format!("`{}`", name.as_str())).collect();
+            let names = names.join(", ");
+            match misplaced {
+                // TD-78
+                Misplaced::NamespaceMissing => {
+                    let reason = format!("name a namespace in `X-Namespace`; there are {names}");
+                    refuse(StatusCode::BAD_REQUEST, &reason)
+                }
+                // TD-79
+                Misplaced::NamespaceUnknown => {
+                    let reason = format!("there is no such namespace; there are {names}");
+                    refuse(StatusCode::NOT_FOUND, &reason)
+                }
+            }
+        })
     }
 
     /// How many upstreams are ready; no secret, so that probes need no token.
@@ -156,6 +165,7 @@ impl Endpoint {
     async fn post(
         &self,
         caller: Caller,
+        place: &Place,
         request: Request<Incoming>,
     ) -> Result<Response<Body>, Refused> {
         let (head, body) = request.into_parts();
@@ -168,7 +178,7 @@ impl Endpoint {
         if let Ok(message) = &parsed
             && modern::is_meant(&headers, message)
         {
-            return self.post_alone(&caller, &headers, message.clone()).await;
+            return self.post_alone(&caller, place, &headers, message.clone()).await;
         }
         let version = self.version(&headers)?;
         let message = match parsed {
@@ -176,12 +186,15 @@ impl Endpoint {
                 let revision = self.gateway.revision_asked(params.as_ref());
                 check_accept(&headers, revision)?;
                 let request = GatewayRequest::new(id, method, params);
-                return Ok(self.initialize(caller, &request).await);
+                return Ok(self.initialize(caller, place, &request).await);
             }
             Ok(message) => message,
-            Err(rejection) => return self.batch(&headers, version, &frame, &rejection).await,
+            Err(rejection) => {
+                let session = self.session(place, &headers, version).ok();
+                return self.batch(session, &frame, &rejection).await;
+            }
         };
-        let session = self.session(&headers, version)?;
+        let session = self.session(place, &headers, version)?;
         check_accept(&headers, session.revision())?;
         let Some(request) = self.gateway.take(&session.client, message) else {
             return Ok(empty(StatusCode::ACCEPTED));
@@ -192,12 +205,10 @@ impl Endpoint {
     /// Several messages at once, where the session's revision has that.
     async fn batch(
         &self,
-        headers: &HeaderMap,
-        version: Option<Revision>,
+        session: Option<Arc<Session>>,
         frame: &Bytes,
         rejection: &Rejection,
     ) -> Result<Response<Body>, Refused> {
-        let session = self.session(headers, version).ok();
         let messages = session.as_ref().and_then(|session| batch::of(&session.client, frame));
         let (Some(session), Some(messages)) = (session, messages) else {
             return Ok(json(StatusCode::BAD_REQUEST, reply::to_rejected(rejection)));
@@ -210,8 +221,13 @@ impl Endpoint {
         })
     }
 
-    async fn initialize(&self, caller: Caller, request: &GatewayRequest) -> Response<Body> {
-        let newcomer = self.sessions.admit(caller);
+    async fn initialize(
+        &self,
+        caller: Caller,
+        place: &Place,
+        request: &GatewayRequest,
+    ) -> Response<Body> {
+        let newcomer = self.sessions.admit(caller, place);
         let client = newcomer.client();
         let (outbox, _) = outbox::channel();
         let outcome = self.gateway.handle(client, request, &client.outlet(outbox)).await;
@@ -263,11 +279,11 @@ impl Endpoint {
         stream(events::body(primer, events, CancellationToken::new()))
     }
 
-    fn get(&self, headers: &HeaderMap) -> Result<Response<Body>, Refused> {
+    fn get(&self, place: &Place, headers: &HeaderMap) -> Result<Response<Body>, Refused> {
         if !lists(headers, ACCEPT.as_str(), EVENT_STREAM) {
             return refuse(StatusCode::NOT_ACCEPTABLE, "accept `text/event-stream`");
         }
-        let session = self.session(headers, self.version(headers)?)?;
+        let session = self.session(place, headers, self.version(headers)?)?;
         let asked = headers.get(LAST_EVENT).map(|id| id.to_str().ok().and_then(EventId::parse));
         let (first, events) = match asked {
             Some(Some(id)) => (None, session.streams.read(id.stream, Some(id.event))),
@@ -280,22 +296,21 @@ impl Endpoint {
         Ok(stream(events::body(first, events, self.stop.clone())))
     }
 
-    fn delete(&self, headers: &HeaderMap) -> Result<Response<Body>, Refused> {
-        let id = session_id(headers)?;
-        if self.sessions.close(id) {
-            Ok(empty(StatusCode::NO_CONTENT))
-        } else {
-            refuse(StatusCode::NOT_FOUND, UNKNOWN_SESSION)
-        }
+    fn delete(&self, place: &Place, headers: &HeaderMap) -> Result<Response<Body>, Refused> {
+        self.session(place, headers, None)?;
+        self.sessions.close(session_id(headers)?);
+        Ok(empty(StatusCode::NO_CONTENT))
     }
 
     /// The session that a request belongs to; its revision holds for every request.
     fn session(
         &self,
+        place: &Place,
         headers: &HeaderMap,
         version: Option<Revision>,
     ) -> Result<Arc<Session>, Refused> {
-        let Some(session) = self.sessions.find(session_id(headers)?) else {
+        let session = self.sessions.find(session_id(headers)?);
+        let Some(session) = session.filter(|session| session.place == *place) else {
             return refuse(StatusCode::NOT_FOUND, UNKNOWN_SESSION);
         };
         let agreed = session.revision();
@@ -337,71 +352,11 @@ async fn stream_out(streams: &Streams, number: u64, mut queue: OutboxQueue, mut 
     streams.finish(number);
 }
 
-/// Whether an answer may be an event stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Streaming {
-    Refused,
-    /// If there is something to tell before the answer.
-    Accepted,
-    /// It is what the client names first.
-    Preferred,
-}
-
-impl Streaming {
-    pub fn wanted(headers: &HeaderMap) -> Streaming {
-        let first = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
-        let first = first.and_then(|accept| accept.split([',', ';']).next());
-        match first.map(str::trim) {
-            Some(EVENT_STREAM) => Streaming::Preferred,
-            _ if lists(headers, ACCEPT.as_str(), EVENT_STREAM) => Streaming::Accepted,
-            _ => Streaming::Refused,
-        }
-    }
-}
-
-/// What comes before the answer, if anything does; otherwise the answer.
-pub(super) async fn first_of(
-    queue: &mut OutboxQueue,
-    work: &mut Work,
-) -> Result<Bytes, (StatusCode, Bytes)> {
-    tokio::select! {
-        biased;
-        Some(first) = queue.recv() => Ok(first),
-        answer = &mut *work => match queue.try_recv() {
-            None => Err(answer),
-            Some(first) => {
-                *work = Box::pin(ready(answer));
-                Ok(first)
-            }
-        },
-    }
-}
-
-pub(super) async fn plain(work: Work) -> Response<Body> {
-    let (status, frame) = work.await;
-    json(status, frame)
-}
-
-fn not_allowed(allowed: &'static str) -> Response<Body> {
-    let mut response = empty(StatusCode::METHOD_NOT_ALLOWED);
-    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
-    response
-}
-
 fn status(outcome: &Result<Outcome, Error>) -> StatusCode {
     match outcome {
         Err(error) if error.class() == Class::Protocol => StatusCode::BAD_REQUEST,
         _ => StatusCode::OK,
     }
-}
-
-pub(super) fn stream(events: Body) -> Response<Body> {
-    let mut response = Response::new(events);
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    response
 }
 
 pub(super) const UNKNOWN_SESSION: &str = "there is no such session; start anew with `initialize`";
@@ -414,79 +369,4 @@ fn session_id(headers: &HeaderMap) -> Result<&str, Refused> {
         }
         None => refuse(StatusCode::BAD_REQUEST, "the header `Mcp-Session-Id` is missing"),
     }
-}
-
-/// Whether the client accepts what the answer to a POST may be.
-pub(super) fn check_accept(headers: &HeaderMap, revision: Revision) -> Result<(), Refused> {
-    let accepts = |media_type: &str| lists(headers, ACCEPT.as_str(), media_type);
-    match (accepts("application/json"), accepts(EVENT_STREAM)) {
-        (true, true) => Ok(()),
-        (true, false) if !revision.must_accept_streams() => Ok(()),
-        _ => {
-            let reason = "accept both `application/json` and `text/event-stream`";
-            refuse(StatusCode::NOT_ACCEPTABLE, reason)
-        }
-    }
-}
-
-/// Whether the body is said to be JSON in UTF-8.
-pub(super) fn is_json(headers: &HeaderMap) -> bool {
-    let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let mut parts = content_type.unwrap_or_default().split(';').map(str::trim);
-    let is_json = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"));
-    is_json && parts.all(|part| !is_other_charset(part))
-}
-
-fn is_other_charset(parameter: &str) -> bool {
-    let (name, value) = parameter.split_once('=').unwrap_or_default();
-    name.eq_ignore_ascii_case("charset") && !value.trim_matches('"').eq_ignore_ascii_case("utf-8")
-}
-
-/// Whether a header names a media type, by itself or by a wildcard.
-pub(super) fn lists(headers: &HeaderMap, header: &str, media_type: &str) -> bool {
-    let of_type = media_type.split_once('/').map(|(main, _)| format!("{main}/*"));
-    headers.get_all(header).iter().filter_map(|value| value.to_str().ok()).any(|value| {
-        value.split(',').any(|entry| {
-            let entry = entry.split(';').next().unwrap_or_default().trim();
-            entry.eq_ignore_ascii_case(media_type)
-                || entry == "*/*"
-                || of_type.as_deref().is_some_and(|of_type| entry.eq_ignore_ascii_case(of_type))
-        })
-    })
-}
-
-pub(super) async fn read(body: Incoming) -> Result<Bytes, Refused> {
-    let (status, reason) = match body::read(body).await {
-        Ok(frame) => return Ok(frame),
-        Err(Fault::TooLarge) => {
-            let reason = format!("the message is over {MESSAGE_BYTES_MAX} bytes");
-            return refuse(StatusCode::PAYLOAD_TOO_LARGE, &reason);
-        }
-        Err(Fault::TooSlow) => (StatusCode::REQUEST_TIMEOUT, "the message came too slowly"),
-        Err(Fault::CutOff) => (StatusCode::BAD_REQUEST, "the message was cut off"),
-        Err(Fault::NoRoom) => {
-            let reason = "too many messages are being worked on; send it again soon";
-            (StatusCode::SERVICE_UNAVAILABLE, reason)
-        }
-    };
-    refuse(status, reason)
-}
-
-pub(super) fn json(status: StatusCode, frame: Bytes) -> Response<Body> {
-    let mut response = Response::new(Full::new(frame).boxed_unsync());
-    *response.status_mut() = status;
-    let value = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(CONTENT_TYPE, value);
-    response
-}
-
-pub(super) fn error(status: StatusCode, reason: &str) -> Response<Body> {
-    let object = rpc::error_object(Code::INVALID_REQUEST, reason, None);
-    json(status, rpc::error(None, object.as_bytes()))
-}
-
-pub(super) fn empty(status: StatusCode) -> Response<Body> {
-    let mut response = Response::new(Full::new(Bytes::new()).boxed_unsync());
-    *response.status_mut() = status;
-    response
 }

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::endpoint::Work;
+use super::exchange::Work;
 use crate::limits::KEEP_ALIVE;
 
 const STILL_HERE: Bytes = Bytes::from_static(b": still here\n\n");

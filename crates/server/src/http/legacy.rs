@@ -10,10 +10,9 @@ use hyper::header::{ACCEPT, HeaderMap};
 use hyper::{Request, Response, StatusCode, Uri};
 use mcp::rpc;
 
-use super::endpoint::{
-    EVENT_STREAM, Endpoint, Refused, UNKNOWN_SESSION, empty, json, lists, read, refuse, stream,
-};
+use super::endpoint::{Endpoint, UNKNOWN_SESSION};
 use super::events::{self, Body};
+use super::exchange::{EVENT_STREAM, Refused, empty, json, lists, read, refuse, stream};
 use super::sessions::Session;
 use super::streams::STANDING;
 use crate::reply;
@@ -28,7 +27,8 @@ impl Endpoint {
         if !lists(headers, ACCEPT.as_str(), EVENT_STREAM) {
             return refuse(StatusCode::NOT_ACCEPTABLE, "accept `text/event-stream`");
         }
-        let id = self.sessions.admit(caller).open();
+        let place = self.place("/sse", headers)?;
+        let id = self.sessions.admit(caller, &place).open();
         let Some(session) = self.sessions.find(&id) else {
             return refuse(StatusCode::SERVICE_UNAVAILABLE, "there are too many sessions");
         };

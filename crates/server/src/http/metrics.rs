@@ -8,8 +8,9 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 
 use super::body;
-use super::endpoint::{Endpoint, json};
+use super::endpoint::Endpoint;
 use super::events::Body;
+use super::exchange::json;
 
 /// The doors that share the HTTP port.
 const DOORS: [&str; 4] = ["http", "sse", "rest", "probe"];

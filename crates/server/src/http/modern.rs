@@ -6,6 +6,7 @@ use gateway::auth::Caller;
 use gateway::dispatch::{Request, Terms};
 use gateway::error::{Class, Error};
 use gateway::outbox;
+use gateway::place::Place;
 use hyper::header::HeaderMap;
 use hyper::{Response, StatusCode};
 use mcp::headers;
@@ -14,11 +15,11 @@ use mcp::modern;
 use mcp::rpc::{self, Code, Message, Outcome};
 use mcp::version::{Era, Revision};
 
-use super::endpoint::{
-    Endpoint, Refused, Streaming, VERSION, Work, check_accept, empty, first_of, json, plain,
-    refuse, stream,
-};
+use super::endpoint::{Endpoint, VERSION};
 use super::events::{self, Body};
+use super::exchange::{
+    Refused, Streaming, Work, check_accept, empty, first_of, json, plain, refuse, stream,
+};
 use crate::reply;
 
 const METHOD: &str = "mcp-method";
@@ -43,6 +44,7 @@ impl Endpoint {
     pub(super) async fn post_alone(
         &self,
         caller: &Caller,
+        place: &Place,
         headers: &HeaderMap,
         message: Message,
     ) -> Result<Response<Body>, Refused> {
@@ -57,7 +59,7 @@ impl Endpoint {
         };
         let terms = Terms::of(params.as_ref());
         let request = Request { id, method, params, terms };
-        let client = self.gateway.principal(caller);
+        let client = self.gateway.principal(caller, place);
         let mirrored = self.gateway.mirrored(&client, &request);
         if let Err(problem) = check_headers(headers, &request, &mirrored) {
             let object = rpc::error_object(Code::HEADER_MISMATCH, &problem, None);

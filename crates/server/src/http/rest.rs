@@ -15,8 +15,9 @@ use hyper::{Method, Request, Response, StatusCode};
 use mcp::json::{self, Fault};
 use mcp::rpc::Raw;
 
-use super::endpoint::{Endpoint, Refused, is_json, json as json_body, read, refuse};
+use super::endpoint::Endpoint;
 use super::events::Body;
+use super::exchange::{Refused, is_json, json as json_body, read, refuse};
 use super::openapi;
 use crate::reply::rest as reply;
 
@@ -37,6 +38,7 @@ enum Route {
     Schema(String),
     OpenApi,
     Config,
+    Namespaces,
 }
 
 impl Endpoint {
@@ -51,21 +53,33 @@ impl Endpoint {
         if request.method() != allowed {
             return Ok(not_allowed(&allowed));
         }
+        if route == Route::Namespaces {
+            return Ok(self.namespaces());
+        }
         // Nobody is greeted here, so the first one who asks waits for what is still starting.
         self.awake.get_or_init(|| self.gateway.settled()).await;
-        let client = self.gateway.principal(caller);
+        let place = self.place(request.uri().path(), request.headers());
+        let client = self.gateway.principal(caller, &place?);
         match route {
             Route::List => Ok(self.ask(&client, "tools/list", None).await),
             Route::Call(name) => self.call(&client, &name, request).await,
             Route::Schema(name) => Ok(schema(&client, &name)),
             Route::OpenApi => Ok(json_body(StatusCode::OK, openapi::document(&client.tools()))),
-            Route::Config => {
+            Route::Config | Route::Namespaces => {
                 let mut response = json_body(StatusCode::OK, CONFIG_SCHEMA.into());
                 let media_type = HeaderValue::from_static("application/schema+json");
                 response.headers_mut().insert(CONTENT_TYPE, media_type);
                 Ok(response)
             }
         }
+    }
+
+    /// The namespaces that `X-Namespace` may name. TD-75
+    fn namespaces(&self) -> Response<Body> {
+        let names = self.gateway.namespaces();
+        let names: Vec<_> = names.iter().map(|name| json::quote(name.as_str())).collect();
+        let text = format!(r#"{{"namespaces":[{}]}}"#, names.join(","));
+        json_body(StatusCode::OK, text.into())
     }
 
     async fn call(
@@ -161,6 +175,7 @@ fn route(path: &str) -> Result<Route, Refused> {
         "/tools" => return Ok(Route::List),
         "/openapi.json" => return Ok(Route::OpenApi),
         "/.well-known/mcp-config" => return Ok(Route::Config),
+        "/namespaces" => return Ok(Route::Namespaces),
         _ => {}
     }
     // The path is split before it is decoded: a `%2F` belongs to a name.

@@ -8,8 +8,9 @@ use hyper::header::{
 };
 use hyper::{Request, Response, StatusCode, Version};
 
-use super::endpoint::{Endpoint, error};
+use super::endpoint::Endpoint;
 use super::events::Body;
+use super::exchange::error;
 use super::traffic::{Paced, Traffic};
 use super::wire::Lengths;
 use crate::limits::HEADERS_MAX;

@@ -7,6 +7,7 @@ use gateway::Gateway;
 use gateway::auth::{Caller, unguessable};
 use gateway::client::{Client, Outlet, Owner};
 use gateway::outbox;
+use gateway::place::Place;
 use mcp::version::Revision;
 use tokio::time::{Duration, Instant};
 
@@ -25,17 +26,19 @@ pub struct Session {
     pub client: Arc<Client>,
     pub outlet: Outlet,
     pub streams: Streams,
+    pub place: Place,
     last_used: Mutex<Instant>,
 }
 
 impl Session {
     /// Opens the session: what belongs to no request becomes events of its standing stream.
-    fn open(client: Arc<Client>) -> Arc<Session> {
+    fn open(client: Arc<Client>, place: Place) -> Arc<Session> {
         let (outbox, mut queue) = outbox::channel();
         let outlet = client.outlet(outbox);
         client.attach(outlet.clone());
         let last_used = Mutex::new(Instant::now());
-        let session = Arc::new(Session { client, outlet, streams: Streams::new(), last_used });
+        let streams = Streams::new();
+        let session = Arc::new(Session { client, outlet, streams, place, last_used });
         let streams = Arc::downgrade(&session);
         tokio::spawn(async move {
             while let (Some(frame), Some(session)) = (queue.recv().await, streams.upgrade()) {
@@ -70,12 +73,12 @@ impl Sessions {
     }
 
     /// A client that has no session until its handshake is done.
-    pub fn admit(&self, caller: Caller) -> Newcomer<'_> {
-        let client = self.gateway.connect(caller, Owner::Session);
-        Newcomer { sessions: self, client: Some(client) }
+    pub fn admit(&self, caller: Caller, place: &Place) -> Newcomer<'_> {
+        let client = self.gateway.connect(caller, Owner::Session, place);
+        Newcomer { sessions: self, client: Some(client), place: place.clone() }
     }
 
-    fn open(&self, client: Arc<Client>) -> String {
+    fn open(&self, client: Arc<Client>, place: Place) -> String {
         let id = unguessable();
         self.expire();
         let mut open = self.lock();
@@ -86,7 +89,7 @@ impl Sessions {
                 self.gateway.disconnect(&session.client);
             }
         }
-        open.insert(id.clone(), Session::open(client));
+        open.insert(id.clone(), Session::open(client, place));
         id
     }
 
@@ -143,6 +146,7 @@ impl Sessions {
 pub struct Newcomer<'a> {
     sessions: &'a Sessions,
     client: Option<Arc<Client>>,
+    place: Place,
 }
 
 impl Newcomer<'_> {
@@ -153,7 +157,7 @@ impl Newcomer<'_> {
     /// Opens the client's session and gives its id.
     pub fn open(mut self) -> String {
         let client = self.client.take().expect("it is taken only here");
-        self.sessions.open(client)
+        self.sessions.open(client, self.place.clone())
     }
 }
 

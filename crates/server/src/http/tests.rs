@@ -188,7 +188,7 @@ async fn room_for_bodies_is_bounded_and_given_back() {
 async fn sessions_that_nobody_uses_are_forgotten() {
     // TD-94
     let endpoint = door(Duration::from_mins(1));
-    let id = endpoint.sessions.admit(gateway::auth::local(None)).open();
+    let id = endpoint.sessions.admit(gateway::auth::local(None), &endpoint.gateway.place()).open();
     let session = endpoint.sessions.find(&id).unwrap();
     let reader = session.streams.read(super::streams::STANDING, None);
     drop(session);
@@ -196,7 +196,8 @@ async fn sessions_that_nobody_uses_are_forgotten() {
     endpoint.sessions.expire();
     assert_eq!(endpoint.sessions.count(), 1, "its stream is read");
     drop(reader);
-    let other = endpoint.sessions.admit(gateway::auth::local(None)).open();
+    let other =
+        endpoint.sessions.admit(gateway::auth::local(None), &endpoint.gateway.place()).open();
     sleep(Duration::from_mins(2)).await;
     assert!(endpoint.sessions.find(&other).is_none(), "even before anybody looks for old ones");
     assert_eq!(endpoint.sessions.count(), 1);

@@ -18,6 +18,7 @@ mod many_upstreams;
 mod modern;
 mod orphans;
 mod own_sessions;
+mod places;
 mod proxying;
 mod real_peers;
 mod real_remote_peers;

@@ -1,0 +1,65 @@
+//! The scope: which part of all offers a client is shown, by where it has connected.
+//!
+//! What lies outside of it is not in the client's catalog at all, so it is unknown under every
+//! spelling.
+
+use mcp::names::Namespace;
+
+use crate::snapshot::{Catalog, Offer, Rules};
+use crate::surface::Surface;
+
+/// A place to connect to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Scope {
+    pub surface: Surface,
+    /// The one namespace that there is; all of them if absent.
+    pub namespace: Option<Namespace>,
+}
+
+impl Scope {
+    /// Whether what a namespace offers is shown here.
+    pub fn holds(&self, namespace: &Namespace) -> bool {
+        self.namespace.as_ref().is_none_or(|only| only == namespace)
+    }
+
+    /// The catalog as it is here.
+    pub fn assemble(&self, offers: &[Offer<'_>], rules: &Rules) -> Catalog {
+        let bare = Namespace::default();
+        let shown = offers.iter().filter(|offer| self.holds(offer.namespace));
+        let shown: Vec<_> = match self.surface {
+            Surface::Namespace => shown.map(|offer| Offer { namespace: &bare, ..*offer }).collect(),
+            Surface::Activate { .. } | Surface::Filter => shown.copied().collect(),
+        };
+        Catalog::assemble(&shown, rules, self.surface.control_names())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp::items::Kind;
+
+    use super::Scope;
+    use crate::surface::Surface;
+    use crate::testing::scoped_catalog;
+
+    #[track_caller]
+    fn check(surface: Surface, namespace: Option<&str>, names: &[&str]) {
+        let namespace = namespace.map(|name| name.parse().unwrap());
+        let catalog = scoped_catalog("git: log status\nhub: log", &Scope { surface, namespace });
+        let items = catalog.items(Kind::Tool).iter();
+        assert_eq!(items.map(|item| item.name.as_str()).collect::<Vec<_>>(), names);
+    }
+
+    #[test]
+    fn names_are_bare_in_a_namespace_of_their_own() {
+        check(Surface::Namespace, Some("git"), &["log", "status"]);
+        check(Surface::Namespace, Some("hub"), &["log"]);
+        check(Surface::Namespace, Some("none"), &[]);
+    }
+
+    #[test]
+    fn any_surface_can_be_narrowed_to_a_namespace() {
+        check(Surface::Filter, Some("git"), &["git_log", "git_status"]);
+        check(Surface::Filter, None, &["git_log", "git_status", "hub_log"]);
+    }
+}
