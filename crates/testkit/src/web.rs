@@ -278,7 +278,7 @@ impl State {
         let manners = self.manners();
         let query = head.uri.query().unwrap_or_default();
         if manners.dialect == Dialect::Sse {
-            return self.respond_by_sse(&manners, &head.method, head.uri.path(), query, &body);
+            return self.respond_by_sse(&manners, &seen, head.uri.path(), query, &body).await;
         }
         let is_modern = match manners.dialect {
             Dialect::Legacy | Dialect::Sse => false,
@@ -298,6 +298,13 @@ impl State {
             }
             _ => empty(405),
         }
+    }
+
+    /// What goes wrong with this request.
+    fn fault_of(&self, seen: &Seen) -> Option<Fault> {
+        let mut faults = self.faults.lock().unwrap();
+        let at = faults.iter().position(|(method, _)| *method == seen.rpc)?;
+        Some(faults.remove(at).1)
     }
 
     /// Opens a session with a server of its own behind it.
@@ -399,12 +406,7 @@ impl State {
         frame: &Bytes,
     ) -> Response<Body> {
         let is_call = seen.rpc == "tools/call";
-        let fault = {
-            let mut faults = self.faults.lock().unwrap();
-            let at = faults.iter().position(|(method, _)| *method == seen.rpc);
-            at.map(|at| faults.remove(at).1)
-        };
-        if let Some(fault) = fault {
+        if let Some(fault) = self.fault_of(seen) {
             return answer::go_wrong(&fault, id).await;
         }
         let id = String::from_utf8_lossy(id).into_owned();
@@ -445,21 +447,24 @@ impl State {
         events(Events { messages: backend.feed(), closed: None, has_ended: false })
     }
 
-    fn respond_by_sse(
+    async fn respond_by_sse(
         &self,
         manners: &Manners,
-        method: &Method,
+        seen: &Seen,
         path: &str,
         query: &str,
         frame: &Bytes,
     ) -> Response<Body> {
-        match (method, path) {
-            (&Method::GET, "/sse") => {
+        if let Some(fault) = self.fault_of(seen) {
+            return answer::go_wrong(&fault, b"0").await;
+        }
+        match (seen.method.as_str(), path) {
+            ("GET", "/sse") => {
                 let (session, backend) = self.open(manners);
                 let messages = backend.everything(&format!("/messages?session={session}"));
-                events(Events { messages, closed: None, has_ended: false })
+                events(Events { messages, closed: Some(self.closed.clone()), has_ended: false })
             }
-            (&Method::POST, "/messages") => {
+            ("POST", "/messages") => {
                 let session = query.strip_prefix("session=").unwrap_or_default();
                 let Some(backend) = self.sessions().get(session).cloned() else {
                     return empty(StatusCode::NOT_FOUND.as_u16());

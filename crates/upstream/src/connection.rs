@@ -22,7 +22,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until, timeout};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::error::Error;
@@ -288,6 +288,11 @@ impl Connection {
     /// Waits until the server takes no more input.
     pub async fn unwritable(&self) {
         self.0.unwritable.cancelled().await;
+    }
+
+    /// Closes the conversation when dropped, unless disarmed: it is not finished yet.
+    pub fn close_on_drop(&self) -> DropGuard {
+        self.0.closed.clone().drop_guard()
     }
 
     /// Says that the conversation can't go on; the first reason counts.

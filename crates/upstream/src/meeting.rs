@@ -74,7 +74,9 @@ impl Stranger<'_> {
         http.speak(None);
         let listener = (self.listener)();
         let connection = Connection::open_events(self.upstream.clone(), http, listener).await?;
+        let unfinished = connection.close_on_drop();
         let introduction = initialize(&connection, wait).await?;
+        unfinished.disarm();
         Ok(Met { connection, introduction, manner: Manner::Sse })
     }
 

@@ -506,3 +506,24 @@ async fn five_hundred_calls_at_a_time_are_all_answered() {
         }
     }
 }
+
+#[tokio::test]
+async fn message_that_is_not_accepted_fails_its_call_at_once_over_sse() {
+    let site = site(Dialect::Sse, false).await;
+    // The stream of a handshake that failed is not left open.
+    site.fail("initialize", Fault::Status(500, "not yet"));
+    let plan = World::of([]).remote("a", &site.url()).tuned(|settings| {
+        let Launch::Url(remote) = &mut settings.launch else { unreachable!() };
+        remote.transport = Transport::Sse;
+    });
+    let world = plan.filter().start();
+    site.closed(1).await;
+    let mut client = world.connect().await;
+    while client.tool_names().await.is_empty() {
+        client.next("notifications/tools/list_changed").await;
+    }
+    site.fail_next([Fault::Status(413, "too much")]);
+    let error = "upstream `a` answered with HTTP status 413: too much";
+    assert_eq!(failure(&mut client).await, error);
+    call(&mut client, "a_echo", json!({})).await;
+}

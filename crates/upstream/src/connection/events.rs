@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::StatusCode;
 use hyper::body::Incoming;
+use hyper::{Response, StatusCode};
 use mcp::names::UpstreamName;
+use mcp::rpc::{self, Message};
 use mcp::text::shorten;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -13,6 +14,7 @@ use tokio::time::timeout;
 
 use super::{Connection, Listener, Loss, Wire};
 use crate::conversation::Problem;
+use crate::error::Error;
 use crate::limits::{ENDPOINT_TIMEOUT, LINE_BYTES_MAX, POST_TIMEOUT, POSTS_MAX};
 use crate::remote::Url;
 use crate::sse::{Decoder, Event};
@@ -47,12 +49,33 @@ impl Connection {
         let (body, decoder, endpoint) =
             timeout(ENDPOINT_TIMEOUT, opening).await.map_err(silent)??;
         let (connection, queue) = Connection::new(upstream, Wire::Queue, listener);
-        tokio::spawn(post_all(http, endpoint, queue, connection.0.closed.clone()));
+        tokio::spawn(post_all(connection.clone(), http, endpoint, queue));
         connection.0.reading.spawn(read_events(connection.clone(), body, decoder));
         connection.0.reading.close();
         Ok(connection)
     }
 }
+
+impl Connection {
+    /// Fails the call whose request was not accepted: no answer to it will come.
+    async fn note_posted(&self, frame: &Bytes, posted: Option<Posted>) {
+        let upstream = self.0.upstream.clone();
+        let error = match posted {
+            Some(Ok(response)) if response.status().is_success() => return,
+            Some(Ok(mut response)) => {
+                let said = web::shown(&web::read_refusal(response.body_mut()).await);
+                Error::Status { upstream, status: response.status().as_u16(), said }
+            }
+            Some(Err(failure)) => self.failed(failure),
+            None => Error::Timeout { upstream, waited: POST_TIMEOUT },
+        };
+        if let Ok(Message::Request { id, .. }) = rpc::parse(frame) {
+            self.settle(&id, Err(error));
+        }
+    }
+}
+
+type Posted = Result<Response<Incoming>, Failure>;
 
 async fn find_endpoint(body: &mut Incoming, decoder: &mut Decoder) -> Result<String, Problem> {
     loop {
@@ -105,21 +128,24 @@ async fn read_events(connection: Connection, mut body: Incoming, mut decoder: De
 
 /// Posts what is queued, several at a time, until the conversation is over.
 async fn post_all(
+    connection: Connection,
     http: Arc<Streamable>,
     endpoint: Url,
     mut queue: mpsc::Receiver<Bytes>,
-    closed: tokio_util::sync::CancellationToken,
 ) {
     let mut posts = JoinSet::new();
+    let closed = connection.0.closed.clone();
     let posting = async {
         while let Some(frame) = queue.recv().await {
             if posts.len() >= POSTS_MAX {
                 posts.join_next().await;
             }
-            let (http, endpoint) = (Arc::clone(&http), endpoint.clone());
-            posts.spawn(
-                async move { _ = timeout(POST_TIMEOUT, http.post_to(&endpoint, &frame)).await },
-            );
+            let (connection, http) = (connection.clone(), Arc::clone(&http));
+            let endpoint = endpoint.clone();
+            posts.spawn(async move {
+                let posted = timeout(POST_TIMEOUT, http.post_to(&endpoint, &frame)).await;
+                connection.note_posted(&frame, posted.ok()).await;
+            });
             while posts.try_join_next().is_some() {}
         }
     };

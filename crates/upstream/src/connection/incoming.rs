@@ -86,7 +86,7 @@ impl Connection {
     }
 
     /// Hands an answer to the call that waits for it; whether it was asked for.
-    fn settle(&self, id: &Raw, answer: Result<Outcome, Error>) -> bool {
+    pub(super) fn settle(&self, id: &Raw, answer: Result<Outcome, Error>) -> bool {
         let Some(id) = number(id) else { return false };
         match self.finish(id) {
             Some(waiting) => waiting.settle(answer),

@@ -231,6 +231,7 @@ impl Upstream {
         meeting: impl Future<Output = Result<(Connection, Introduction), String>>,
     ) -> Result<Acquaintance, String> {
         let (connection, introduction) = meeting.await?;
+        let unfinished = connection.close_on_drop();
         let mut inventory = Inventory::default();
         let mut problems = Vec::new();
         let mut age = None;
@@ -244,6 +245,7 @@ impl Upstream {
                 }
             }
         }
+        unfinished.disarm();
         Ok(Acquaintance { connection, introduction, inventory, age, problems })
     }
 }
