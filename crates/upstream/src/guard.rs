@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, kill_process_group, pidfd_open,
-    set_child_subreaper, set_parent_process_death_signal, setsid, wait,
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process,
+    kill_process_group, pidfd_open, set_child_subreaper, set_parent_process_death_signal, setsid,
+    wait, waitpid,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -55,6 +56,8 @@ fn stage(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     _ = setsid();
     // If the guard itself is killed, the server goes at once; the gateway sweeps up the rest.
     _ = set_parent_process_death_signal(Some(Signal::KILL));
+    // The guard lets us go on when it holds no copies of the server's pipes any more.
+    _ = kill_process(getpid(), Signal::STOP);
     let error = Command::new(&program).args(args).exec();
     say(&format!("toolman: can't run `{}`: {error}", program.display()));
     ExitCode::from(127)
@@ -85,11 +88,15 @@ fn watch_over(
     #[expect(clippy::disallowed_methods, reason = "the guard is what the ban is for")]
     let server = Command::new("/proc/self/exe").arg0(STAGE).arg(program).args(args).spawn()?;
     let server = Pid::from_child(&server);
+    if let Some(code) = ended_before_it_stopped(server) {
+        return Ok(ExitCode::from(code));
+    }
     // Ours are copies: the gateway must see it when the server closes its own ends.
     if let Ok(null) = std::fs::File::options().read(true).write(true).open("/dev/null") {
         _ = rustix::stdio::dup2_stdin(&null);
         _ = rustix::stdio::dup2_stdout(&null);
     }
+    _ = kill_process(server, Signal::CONT);
     std::thread::spawn(move || {
         let mut fds = [PollFd::new(&gateway, PollFlags::IN)];
         while poll(&mut fds, None).is_err() {}
@@ -118,16 +125,30 @@ fn terminate(server: Pid) {
     kill_children(|_| false);
 }
 
-/// Reaps whatever ends, until it is the server; its exit code as a shell gives it.
+/// Waits until the stage has stopped itself; its exit code if it has ended instead.
+fn ended_before_it_stopped(stage: Pid) -> Option<u8> {
+    loop {
+        match waitpid(Some(stage), WaitOptions::UNTRACED) {
+            Ok(Some((_, status))) if status.stopped() => return None,
+            Ok(Some((_, status))) => return Some(exit_code(status)),
+            Ok(None) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return Some(255),
+        }
+    }
+}
+
+/// An exit code as a shell gives it.
+fn exit_code(status: WaitStatus) -> u8 {
+    let killed = || status.terminating_signal().map(|signal| 128 + signal);
+    let code = status.exit_status().or_else(killed);
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(255)
+}
+
+/// Reaps whatever ends, until it is the server; its exit code.
 fn reap_until(server: Pid) -> u8 {
     loop {
         match wait(WaitOptions::empty()) {
-            Ok(Some((pid, status))) if pid == server => {
-                let code = status
-                    .exit_status()
-                    .or_else(|| status.terminating_signal().map(|signal| 128 + signal));
-                return code.and_then(|code| u8::try_from(code).ok()).unwrap_or(255);
-            }
+            Ok(Some((pid, status))) if pid == server => return exit_code(status),
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(_) => return 255,
         }

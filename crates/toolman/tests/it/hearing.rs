@@ -14,6 +14,7 @@ fn script(is_modern: bool) -> Script {
 
 #[tokio::test]
 async fn legacy_server_is_subscribed_to_what_is_watched_and_no_more() {
+    // TA-73
     let site = Site::start(Manners::new(Dialect::Legacy, script(false))).await;
     for plan in [World::of([("a", script(false))]), World::of([]).remote("a", &site.url())] {
         let mut lone = Lone::start(plan).await;

@@ -55,8 +55,10 @@ async fn session_is_opened_pinned_to_its_revision_and_required() {
     }
     seen.dedup();
     assert_eq!(seen.len(), 4, "ids are unique");
+    // TD-99: judged by the rules of 2025-03-26, by which JSON alone may be accepted.
     up.session = None;
-    assert_eq!(up.send("POST", &[], &ping).await.status, 400, "a session is needed");
+    let alone = [("Accept", "application/json")];
+    assert_eq!(up.send("POST", &alone, &ping).await.status, 400, "a session is needed");
     let long = "x".repeat(10_000);
     for (id, status) in [("nobody", 404), ("a b", 404), (long.as_str(), 400)] {
         up.session = Some(id.to_owned());

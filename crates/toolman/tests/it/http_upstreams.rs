@@ -68,6 +68,7 @@ const DIALECTS: [(Dialect, &str); 4] = [
 
 #[tokio::test]
 async fn every_dialect_is_found_out_and_its_tools_are_listed_and_called() {
+    // TA-69
     for (dialect, revision) in DIALECTS {
         for streams in [false, true] {
             let site = site(dialect, streams).await;
@@ -123,6 +124,7 @@ async fn modern_requests_say_in_header_fields_what_the_body_says() {
 
 #[tokio::test]
 async fn progress_and_logs_come_on_the_stream_of_their_call() {
+    // TA-70
     for dialect in [Dialect::Legacy, Dialect::Modern, Dialect::Sse] {
         let site = site(dialect, true).await;
         let world = world(&site);

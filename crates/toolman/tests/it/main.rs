@@ -9,6 +9,7 @@ mod conformance;
 mod faults;
 mod hearing;
 mod http_limits;
+mod http_load;
 mod http_rules;
 mod http_settings;
 mod http_table;
