@@ -20,7 +20,7 @@ use site::Site;
 use crate::program::Failure;
 
 /// Raise it when the way of installing changes, so that installed peers are replaced.
-const RECIPE: &str = "recipe 1";
+const RECIPE: &str = "recipe 2";
 
 /// Peers that are installed together: one `node_modules`, or one Python environment.
 struct Set {
@@ -52,29 +52,27 @@ pub fn install(workspace: &Path) -> Result<Vec<&'static str>, String> {
     Ok(stale.iter().map(|set| set.name).collect())
 }
 
-fn sets(manifests: &Path, home: &Path) -> [Set; 5] {
-    let python = |name, manifest| Set {
+/// The Python environments. Each is pinned by a file of its name.
+const PYTHON: [&str; 7] =
+    ["sdk1", "sdk2", "checks", "mcp-2024-11-05", "mcp-2025-03-26", "mcp-2025-06-18", "fastmcp"];
+
+fn sets(manifests: &Path, home: &Path) -> Vec<Set> {
+    let python = PYTHON.map(|name| Set {
         name,
         runtime: Runtime::Python,
-        manifests: vec![manifests.join("python").join(manifest)],
+        manifests: vec![manifests.join("python").join(format!("{name}.txt"))],
         directory: home.join(name),
-    };
-    let npm = |name| Set {
+    });
+    let npm = ["npm", "conformance"].map(|name| Set {
         name,
         runtime: Runtime::Node,
         manifests: ["package.json", "package-lock.json"]
             .map(|file| manifests.join(name).join(file))
             .into(),
         directory: home.join(name),
-    };
+    });
     // The conformance suite stands alone: it brings the Node that it needs.
-    [
-        npm("npm"),
-        npm("conformance"),
-        python("sdk1", "sdk1.txt"),
-        python("sdk2", "sdk2.txt"),
-        python("checks", "checks.txt"),
-    ]
+    npm.into_iter().chain(python).collect()
 }
 
 fn install_side_by_side(site: &Site, sets: &[&Set]) -> Result<(), String> {

@@ -46,6 +46,9 @@ pub fn install(site: &Site, manifests: &[PathBuf], directory: &Path) -> Result<(
         .map_err(|problem| problem.to_string())?;
     let mut pip = Command::new(directory.join("bin/python"));
     pip.args(["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]);
+    // The manifests are complete, so nothing is left to resolve. FastMCP even asks for a certifi
+    // that is not in every index yet.
+    pip.args(["--no-deps", "--only-binary", ":all:"]);
     for manifest in manifests {
         pip.arg("--requirement").arg(manifest);
     }
