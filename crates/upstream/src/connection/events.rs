@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Response, StatusCode};
+use mcp::json;
 use mcp::names::UpstreamName;
 use mcp::rpc::{self, Message};
 use mcp::text::shorten;
@@ -127,6 +128,9 @@ async fn read_events(connection: Connection, mut body: Incoming, mut decoder: De
 }
 
 /// Posts what is queued, several at a time, until the conversation is over.
+///
+/// What follows a notification waits until that is taken: a request that overtakes
+/// `notifications/initialized` is refused, and ends the session of some servers.
 async fn post_all(
     connection: Connection,
     http: Arc<Streamable>,
@@ -142,10 +146,16 @@ async fn post_all(
             }
             let (connection, http) = (connection.clone(), Arc::clone(&http));
             let endpoint = endpoint.clone();
-            posts.spawn(async move {
+            let is_notification = matches!(json::members(&frame, ["id"]), Ok([None]));
+            let post = async move {
                 let posted = timeout(POST_TIMEOUT, http.post_to(&endpoint, &frame)).await;
                 connection.note_posted(&frame, posted.ok()).await;
-            });
+            };
+            if is_notification {
+                post.await;
+            } else {
+                posts.spawn(post);
+            }
             while posts.try_join_next().is_some() {}
         }
     };
