@@ -1,9 +1,12 @@
 //! The transport of 2024-11-05: a stream by GET `/sse`, messages by POST `/messages`.
 
+use std::iter;
+use std::pin::pin;
 use std::sync::Arc;
 
 use gateway::auth::Caller;
 use gateway::dispatch::Request as GatewayRequest;
+use gateway::outbox;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, HeaderMap};
@@ -74,9 +77,19 @@ impl Endpoint {
                 // TD-153: some callers never introduce themselves.
                 gateway.assume_introduced(&session.client);
             }
-            let outcome = gateway.handle(&session.client, &request, &session.outlet).await;
-            let frame = reply::unless_cancelled(&request, outcome);
-            if let Some(frame) = frame {
+            // A queue of its own, so that the answer overtakes nothing that belongs before it.
+            let (outbox, mut queue) = outbox::channel();
+            let outlet = session.client.outlet(outbox);
+            let mut handling = pin!(gateway.handle(&session.client, &request, &outlet));
+            let outcome = loop {
+                tokio::select! {
+                    biased;
+                    Some(frame) = queue.recv() => session.streams.push(STANDING, frame),
+                    outcome = &mut handling => break outcome,
+                }
+            };
+            let rest = iter::from_fn(|| queue.try_recv());
+            for frame in rest.chain(reply::unless_cancelled(&request, outcome)) {
                 session.streams.push(STANDING, frame);
             }
             drop(under_way);
