@@ -1,5 +1,6 @@
 """A small server on the Python SDK 1.x: `python_v1.py stdio`, or `sse` or `streamable-http` with a PORT."""
 
+import asyncio
 import sys
 
 # The scripts lie in the source tree, where no cache belongs.
@@ -19,10 +20,11 @@ def add(a: int, b: int) -> int:
 
 
 @server.tool()
-async def walk(steps: int, ctx: Context) -> str:
+async def walk(steps: int, ctx: Context, pause_ms: int = 0) -> str:
     """Reports each step."""
     for step in range(steps):
         await ctx.report_progress(step + 1, steps)
+        await asyncio.sleep(pause_ms / 1000)
     return "there"
 
 

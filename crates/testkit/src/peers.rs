@@ -13,13 +13,18 @@ fn existing(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// The command of a server written for Node.
+/// The command of one of the official servers written for Node.
 pub fn node_server(name: &str) -> String {
-    let script = root().join("npm/node_modules/@modelcontextprotocol").join(name);
-    format!("node {}", existing(&script.join("dist/index.js")))
+    node_package(&format!("@modelcontextprotocol/{name}"))
 }
 
-/// A program of one of the Python environments: `sdk1`, `sdk2` or `checks`.
+/// The command of a server written for Node, by the name that it is installed under.
+pub fn node_package(name: &str) -> String {
+    let package = root().join("npm/node_modules").join(name);
+    format!("node {}", existing(&package.join("dist/index.js")))
+}
+
+/// A program of one of the Python environments, such as `sdk1` or `checks`.
 pub fn python_program(sdk: &str, name: &str) -> String {
     existing(&root().join(sdk).join("bin").join(name))
 }

@@ -20,6 +20,7 @@ mod modern;
 mod orphans;
 mod own_sessions;
 mod places;
+mod protocol_support;
 mod proxying;
 mod real_peers;
 mod real_remote_peers;
