@@ -1,8 +1,8 @@
 """The walk that every Python client takes through toolman, whatever SDK it is built on.
 
 A client is an object with `catalog`, `tool_names`, `call`, `resource_uris`, `read`,
-`prompt_names` and `prompt`, all async. This file knows what toolman promises; the SDKs stay in `python_v1.py` and
-`python_v2.py`.
+`prompt_names` and `prompt`, all async. This file knows what toolman promises; the SDKs stay in
+`python_v1.py`, `python_v2.py` and `fastmcp_v4.py`.
 """
 
 import asyncio

@@ -72,14 +72,19 @@ pub async fn run<'a>(program: &str, script: impl Into<Option<&'a str>>, argument
     assert!(is_ok, "{program} {script:?} {arguments:?}: {stdout}\n{stderr}");
 }
 
+/// The same over the transport of 2024-11-05.
+async fn drive_over_sse(uri_style: &str, program: &str, script: &str) {
+    let folder = project(uri_style);
+    let up = crate::up::Up::start(&folder).await;
+    run(program, script, &[&format!("http://{}/sse", up.address), &up.token]).await;
+}
+
 #[tokio::test]
 async fn python_sdk_1_drives_the_binary() {
     let _loud = crate::MACHINE.read().await;
     let python = python_program("sdk1", "python");
     drive("rfc", &python, "python_v1.py", &["legacy"]).await;
-    let folder = project("rfc");
-    let up = crate::up::Up::start(&folder).await;
-    run(&python, "python_v1.py", &[&format!("http://{}/sse", up.address), &up.token]).await;
+    drive_over_sse("rfc", &python, "python_v1.py").await;
 }
 
 #[tokio::test]
@@ -90,9 +95,17 @@ async fn python_sdk_2_drives_the_binary() {
 }
 
 #[tokio::test]
+async fn fastmcp_drives_the_binary() {
+    let _loud = crate::MACHINE.read().await;
+    let python = python_program("fastmcp", "python");
+    drive("rfc", &python, "fastmcp_v4.py", &["legacy", "auto"]).await;
+}
+
+#[tokio::test]
 async fn typescript_sdks_drive_the_binary() {
     let _loud = crate::MACHINE.read().await;
     drive("underscore", "node", "typescript_v1.mjs", &["legacy"]).await;
+    drive_over_sse("underscore", "node", "typescript_v1.mjs").await;
     drive("underscore", "node", "typescript_v2.mjs", &["legacy", "auto"]).await;
 }
 
