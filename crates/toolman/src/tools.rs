@@ -4,14 +4,16 @@ use std::io::Read as _;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use catalog::surface::activate;
+use catalog::scope::Scope;
+use catalog::surface::Surface;
 use comfy_table::Table;
 use gateway::Gateway;
-use gateway::client::{Client, Outlet, Owner};
+use gateway::client::Client;
 use gateway::dispatch::Request;
+use gateway::place::Place;
 use mcp::items::Kind;
 use mcp::json;
-use mcp::rpc::{Message, Outcome, Raw};
+use mcp::rpc::{Outcome, Raw};
 use mcp::text::tame;
 use serde_json::Value;
 
@@ -30,7 +32,7 @@ pub async fn run(cli: &Cli, tools: &Tools) -> anyhow::Result<i32> {
         terminal::wait_until_ready(&host.gateway).await;
         match tools {
             Tools::List { json } => list(&host.gateway, *json),
-            Tools::Inspect { name } => inspect(&host.gateway, name),
+            Tools::Inspect { name } => inspect(cli, &host.gateway, name),
             Tools::Call { name, json, .. } => {
                 call(cli, &host.gateway, name, &arguments, *json).await
             }
@@ -63,8 +65,8 @@ fn list(gateway: &Gateway, as_json: bool) -> anyhow::Result<i32> {
     Ok(0)
 }
 
-fn inspect(gateway: &Gateway, name: &str) -> anyhow::Result<i32> {
-    let view = gateway.connect(gateway::auth::local(None), Owner::Session, &gateway.place()).view();
+fn inspect(cli: &Cli, gateway: &Gateway, name: &str) -> anyhow::Result<i32> {
+    let view = connect(cli, gateway).view();
     let found = view.find(Kind::Tool, name)?;
     // Laid out for reading; as it is where a number does not fit.
     let definition = match serde_json::from_slice::<Value>(&found.definition) {
@@ -88,16 +90,13 @@ async fn call(
     arguments: &str,
     as_json: bool,
 ) -> anyhow::Result<i32> {
-    let caller = Session::open(cli, gateway).await?;
-    caller.client.view().find(Kind::Tool, name)?;
-    let quoted = json::quote(name);
-    let on = format!(
-        r#"{{"name":"{}","arguments":{{"tools_on":[{quoted}],"tools_off":[],"resources_on":[],"resources_off":[]}}}}"#,
-        activate::NAME
-    );
-    caller.request("tools/call", on).await?;
-    let call = format!(r#"{{"name":{quoted},"arguments":{arguments}}}"#);
-    let outcome = caller.request("tools/call", call).await?;
+    let client = connect(cli, gateway);
+    let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, json::quote(name));
+    let params = Some(Raw::trusted(params));
+    let request = Request::new(Raw::trusted("1"), "tools/call".to_owned(), params);
+    // Nobody listens to what comes before the answer.
+    let (outbox, _) = gateway::outbox::channel();
+    let outcome = gateway.handle(&client, &request, &client.outlet(outbox)).await?;
     let (text, failed) = match &outcome {
         Outcome::Error(error) => (as_sent(error), true),
         Outcome::Result(result) if as_json => (as_sent(result), is_error(result)),
@@ -118,37 +117,10 @@ fn read_arguments(arguments: &str) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// A client of our own.
-struct Session {
-    gateway: Gateway,
-    client: Arc<Client>,
-    outlet: Outlet,
-}
-
-impl Session {
-    async fn open(cli: &Cli, gateway: &Gateway) -> anyhow::Result<Session> {
-        let client = gateway.connect(
-            gateway::auth::local(cli.agent.clone()),
-            Owner::Session,
-            &gateway.place(),
-        );
-        // Nobody listens to what comes before the answer.
-        let (outbox, _) = gateway::outbox::channel();
-        let outlet = client.outlet(outbox);
-        let session = Session { gateway: gateway.clone(), client, outlet };
-        let version = mcp::version::Revision::NEWEST_LEGACY;
-        let hello = format!(r#"{{"protocolVersion":"{version}","capabilities":{{}}}}"#);
-        session.request("initialize", hello).await?;
-        let method = "notifications/initialized".to_owned();
-        session.gateway.take(&session.client, Message::Notification { method, params: None });
-        Ok(session)
-    }
-
-    async fn request(&self, method: &str, params: String) -> anyhow::Result<Outcome> {
-        let params = Some(Raw::trusted(params));
-        let request = Request::new(Raw::trusted("1"), method.to_owned(), params);
-        Ok(self.gateway.handle(&self.client, &request, &self.outlet).await?)
-    }
+/// A client of our own, for which everything is on.
+fn connect(cli: &Cli, gateway: &Gateway) -> Arc<Client> {
+    let everything = Scope { surface: Surface::Filter, namespace: None };
+    gateway.principal(&gateway::auth::local(cli.agent.clone()), &Place::new(everything))
 }
 
 /// A value as it was sent, safe for a terminal.

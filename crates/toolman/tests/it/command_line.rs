@@ -151,6 +151,15 @@ async fn tools_are_listed_inspected_and_called() {
 }
 
 #[tokio::test]
+async fn tools_are_called_whatever_the_surface_is() {
+    for surface in ["activate", "filter", "namespace"] {
+        let folder = folder(&format!("surface = \"{surface}\""), &[("a", "echo")]);
+        let (code, stdout, stderr) = run(&folder, &["tools", "call", "a_echo"]).await;
+        assert_eq!((code, stdout.as_str()), (0, "ok\n"), "{surface}: {stderr}");
+    }
+}
+
+#[tokio::test]
 async fn wrong_use_of_tools_is_explained() {
     let folder = folder("", &[("a", "echo")]);
     for (arguments, code, words) in [

@@ -27,19 +27,11 @@ use crate::up::{Up, call};
 use crate::{fake, folder};
 
 /// Writes a certificate for `localhost` and its key.
-async fn certify(folder: &Path, name: &str) {
-    let (certificate, key) = (format!("{name}.pem"), format!("{name}.key"));
-    let output = tokio::process::Command::new("openssl")
-        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"])
-        .args(["-nodes", "-days", "2", "-subj", "/CN=localhost"])
-        .args(["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"])
-        .args(["-addext", "basicConstraints=critical,CA:FALSE"])
-        .args(["-keyout", &key, "-out", &certificate])
-        .current_dir(folder)
-        .output()
-        .await
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+pub fn certify(folder: &Path, name: &str) {
+    let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
+    let made = rcgen::generate_simple_self_signed(names).unwrap();
+    std::fs::write(folder.join(format!("{name}.pem")), made.cert.pem()).unwrap();
+    std::fs::write(folder.join(format!("{name}.key")), made.signing_key.serialize_pem()).unwrap();
 }
 
 /// A TLS connection that trusts only this certificate.
@@ -81,7 +73,7 @@ async fn greet_h2(io: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> S
 #[tokio::test]
 async fn service_speaks_tls_and_both_versions_of_http() {
     let folder = folder("", &[("a", "echo")]);
-    certify(folder.path(), "own").await;
+    certify(folder.path(), "own");
     let service = Service::start(&folder, &["--tls-cert", "own.pem", "--tls-key", "own.key"]).await;
     assert!(service.url.starts_with("https://127.0.0.1:"), "{}", service.url);
     // One that never says a word does not keep the others waiting.
@@ -121,8 +113,8 @@ async fn plain_service_takes_http2_from_who_begins_with_it() {
 #[tokio::test]
 async fn certificates_of_no_use_are_explained() {
     let folder = folder("", &[("a", "echo")]);
-    certify(folder.path(), "own").await;
-    certify(folder.path(), "other").await;
+    certify(folder.path(), "own");
+    certify(folder.path(), "other");
     std::fs::write(folder.path().join("empty.pem"), "nothing\n").unwrap();
     for (certificate, key, words) in [
         ("none.pem", "own.key", "can't read the certificate `none.pem`: No such file"),
@@ -220,7 +212,7 @@ async fn section_of_the_file_opens_the_door_unless_flags_and_environment_say_oth
         "listen = \"127.0.0.1:0\"\ntoken = \"${SOME_TOKEN}\"\nlegacy_sse = false\n\
          tls_cert = \"own.pem\"\ntls_key = \"own.key\"",
     );
-    certify(folder.path(), "own").await;
+    certify(folder.path(), "own");
     let mut command = folder.command(&["serve"]);
     command.env("SOME_TOKEN", TOKEN);
     let service = Service::run(command).await;

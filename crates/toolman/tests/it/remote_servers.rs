@@ -6,6 +6,8 @@ use testkit::fake::Script;
 use testkit::web::{Dialect, Manners, Site};
 
 use crate::TOOLMAN;
+use crate::http_limits::{Service, TOKEN};
+use crate::http_settings::certify;
 use crate::up::Up;
 
 const SECRET: &str = "correct-horse-battery";
@@ -78,6 +80,30 @@ async fn problems_of_a_remote_server_say_what_to_do() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("server `far` can't be reached: "), "{text}");
     assert!(!text.contains(SECRET), "{text}");
+}
+
+#[tokio::test]
+async fn gateway_reaches_another_gateway_over_tls() {
+    let far = crate::folder("surface = \"filter\"", &[("a", "echo")]);
+    certify(far.path(), "own");
+    let flags = ["--tls-cert", "own.pem", "--tls-key", "own.key"];
+    let service = Service::start(&far, &flags).await;
+    let port = service.address.rsplit(':').next().unwrap();
+    let text = format!(
+        "surface = \"filter\"\n[[servers]]\nurl = \"https://localhost:{port}/mcp\"\n\
+         headers = {{ Authorization = \"Bearer {TOKEN}\" }}\n"
+    );
+    let near = Folder::new(TOOLMAN).with_tools_toml(&text);
+    for (trusted, code, words) in
+        [("own.pem", Some(0), "all is well"), ("own.key", Some(1), "can't be reached")]
+    {
+        let mut check = near.command(&["check"]);
+        check.env("SSL_CERT_FILE", far.path().join(trusted));
+        let output = check.stdin(std::process::Stdio::null()).output().await.unwrap();
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), code, "{stdout}");
+        assert!(stdout.contains(words), "{stdout}");
+    }
 }
 
 #[tokio::test]
