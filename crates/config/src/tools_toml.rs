@@ -42,10 +42,11 @@ pub fn read(
         [("activate", activate), ("filter", Surface::Filter), ("namespace", Surface::Namespace)];
     let surface = top.get("surface").and_then(|value| value.choice(&surfaces, faults));
     let surface = surface.unwrap_or(activate);
-    let endpoints = top.get("endpoints");
-    let endpoints = endpoints.map(|value| endpoints::read(&value, &surfaces, faults));
     let http = top.get("http").map(|value| http::read(&value, surroundings, faults));
+    let endpoints = top.get("endpoints");
     let servers = servers(top.get("servers").as_ref(), surroundings, faults);
+    let namespaces: Vec<_> = servers.iter().map(|server| &server.namespace).collect();
+    let endpoints = endpoints.map(|value| endpoints::read(&value, &surfaces, &namespaces, faults));
     top.close(&[], faults);
     Config {
         servers,

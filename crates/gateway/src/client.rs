@@ -81,6 +81,8 @@ struct State {
     outlet: Option<Outlet>,
     /// Set once the client has said that it is ready.
     is_ready: bool,
+    /// Set once the client is gone.
+    is_closed: bool,
     /// Log messages must be as grave as this.
     log_level: Option<LogLevel>,
     /// Notices that lists have changed, not sent yet.
@@ -169,12 +171,17 @@ impl Client {
             stage: watch::Sender::new(stage),
             introduction,
             leaving: CancellationToken::new(),
-            turns: Semaphore::new(CALLS_AT_ONCE_MAX),
+            // The requests of a principal come from many clients, which must not wait for each other.
+            turns: Semaphore::new(match owner {
+                Owner::Principal => CALLS_PER_CLIENT_MAX,
+                Owner::Process | Owner::Session => CALLS_AT_ONCE_MAX,
+            }),
             lost_notices,
             state: Mutex::new(State {
                 view,
                 outlet: None,
                 is_ready: false,
+                is_closed: false,
                 log_level: None,
                 list_changes: BTreeSet::new(),
                 calls: HashMap::new(),
@@ -309,8 +316,10 @@ impl Client {
         {
             let (client, outbox) = (Arc::clone(self), outlet.outbox.clone());
             tokio::spawn(async move {
-                outbox.has_room().await;
-                client.state().send_list_changes();
+                while !outbox.is_gone() && !client.state().list_changes.is_empty() {
+                    outbox.has_room().await;
+                    client.state().send_list_changes();
+                }
             });
         }
     }
@@ -318,6 +327,9 @@ impl Client {
     /// Notes that a request is under way. The token is cancelled when the client cancels it.
     pub(crate) fn begin(&self, id: &Raw) -> Result<Underway<'_>, Error> {
         let mut state = self.state();
+        if state.is_closed {
+            return Err(Error::Cancelled);
+        }
         if state.calls.len() >= CALLS_PER_CLIENT_MAX {
             return Err(Error::Busy(CALLS_PER_CLIENT_MAX));
         }
@@ -428,9 +440,14 @@ impl Client {
         self.introduction().is_some_and(declares)
     }
 
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state().is_closed
+    }
+
     /// Cancels what is under way and refuses what is asked.
     pub(crate) fn close(&self) {
         let mut state = self.state();
+        state.is_closed = true;
         state.outlet = None;
         state.asks.clear();
         for call in state.calls.values() {

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use catalog::surface::activate;
 use catalog::view::{Target, View};
 use mcp::headers::{self, ParamHeader};
@@ -51,6 +52,19 @@ impl Request {
         let is_modern = modern::is_modern(params.as_ref());
         let terms = if is_modern { Terms::of(params.as_ref()) } else { Terms::Handshake };
         Request { id, method, params, terms }
+    }
+
+    /// The same in memory of its own, for a request that may be under way for long: what it was
+    /// read from holds room that others need.
+    pub fn detached(self) -> Request {
+        let copy = |raw: Raw| Raw::trusted(Bytes::copy_from_slice(raw.as_bytes()));
+        let is_lasting = self.method == "subscriptions/listen";
+        if !is_lasting {
+            return self;
+        }
+        let params = self.params.map(copy);
+        let terms = Terms::of(params.as_ref());
+        Request { id: copy(self.id), method: self.method, params, terms }
     }
 
     pub fn era(&self) -> Era {
@@ -132,7 +146,10 @@ impl Gateway {
             let requested = envelope.version.clone();
             return Err(Error::Revision { requested, spoken: self.0.spoken.clone() });
         }
-        self.settled_or_leaving(client).await;
+        tokio::select! {
+            () = self.awake() => {}
+            () = client.leaving.cancelled() => {}
+        }
         let log_level = self.log_level_of(envelope)?;
         let outlet = &outlet.one_way(log_level);
         match request.method.as_str() {
@@ -253,7 +270,10 @@ impl Gateway {
         let introduction = read_introduction(params, &self.0.spoken)
             .map_err(|fault| Error::Params { method: "initialize", fault })?;
         let introducing = client.begin_introduction()?;
-        self.settled_or_leaving(client).await;
+        tokio::select! {
+            () = self.settled() => {}
+            () = client.leaving.cancelled() => {}
+        }
         let revision = introduction.revision;
         introducing.finish(introduction);
         Ok(Outcome::Result(Raw::trusted(self.introduction(client.view().scope(), revision))))
@@ -266,7 +286,8 @@ impl Gateway {
         begins: bool,
         request: &Request,
     ) -> Result<Outcome, Error> {
-        let params = named(request.params.as_ref(), "resources/subscribe", "uri")?;
+        let method = if begins { "resources/subscribe" } else { "resources/unsubscribe" };
+        let params = named(request.params.as_ref(), method, "uri")?;
         if begins {
             self.watch_in_session(client, params.name())?;
         } else {
@@ -289,14 +310,6 @@ impl Gateway {
         let field =
             |header: &ParamHeader| (header.name.clone(), header.find(arguments.unwrap_or("{}")));
         target.item.param_headers.iter().map(field).collect()
-    }
-
-    /// Waits for starting upstreams, unless the client waits for nobody.
-    async fn settled_or_leaving(&self, client: &Client) {
-        tokio::select! {
-            () = self.settled() => {}
-            () = client.leaving.cancelled() => {}
-        }
     }
 
     /// Passes a request on to the upstream that its item comes from.

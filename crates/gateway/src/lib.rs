@@ -33,7 +33,7 @@ use mcp::items::Inventory;
 use mcp::log_level::LogLevel;
 use mcp::names::{Namespace, UpstreamName};
 use mcp::version::Spoken;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{OnceCell, mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 use upstream::launch::Spawner;
@@ -94,6 +94,8 @@ struct Shared {
     tasks: Mutex<Tasks>,
     /// The least grave log messages that anybody wants.
     lowest_log_level: Mutex<Option<LogLevel>>,
+    /// Set once nobody needs to wait for starting upstreams any more.
+    awake: OnceCell<()>,
     /// Cancelled when what would never end by itself is to end.
     winding_down: CancellationToken,
 }
@@ -140,6 +142,7 @@ impl Gateway {
             watches: Mutex::default(),
             tasks: Mutex::default(),
             lowest_log_level: Mutex::default(),
+            awake: OnceCell::new(),
             winding_down: CancellationToken::new(),
         }));
         tokio::spawn(refresh::run(gateway.clone(), heard));
@@ -245,6 +248,11 @@ impl Gateway {
                 _ = arrivals.changed() => {}
             }
         }
+    }
+
+    /// Waits for starting upstreams once; whoever asks later and without a handshake does not.
+    pub async fn awake(&self) {
+        self.0.awake.get_or_init(|| self.settled()).await;
     }
 
     /// Ends all upstreams.

@@ -14,9 +14,11 @@ pub const OUTBOX_FRAMES_MAX: usize = 256;
 pub const OUTBOX_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes that are written to a pipe at a time, unless one message has more.
 pub const BATCH_BYTES: usize = 64 * 1024;
-/// Streams on which one client hears of changes.
-pub const LISTENERS_MAX: usize = 64;
-/// Resources that one client watches.
+/// Streams on which one client hears of changes; all clients of one token count as one.
+pub const LISTENERS_MAX: usize = 1_024;
+/// Bytes of a request that opens one.
+pub const LISTEN_BYTES_MAX: usize = 128 * 1024;
+/// Resources that one session, or one stream, watches.
 pub const WATCHES_MAX: usize = 256;
 /// Tasks whose owners are remembered.
 pub const TASKS_MAX: usize = 10_000;

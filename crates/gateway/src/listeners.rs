@@ -16,7 +16,7 @@ use crate::Gateway;
 use crate::client::{Client, Outlet};
 use crate::dispatch::Request;
 use crate::error::Error;
-use crate::limits::{LISTENERS_MAX, WATCHES_MAX};
+use crate::limits::{LISTEN_BYTES_MAX, LISTENERS_MAX, WATCHES_MAX};
 use crate::outbox::Outbox;
 
 const METHOD: &str = "subscriptions/listen";
@@ -52,13 +52,22 @@ struct Listener {
 }
 
 impl Listeners {
-    fn add(&mut self, listener: Listener) -> Result<u64, Error> {
+    /// A number for a stream that is about to be opened.
+    fn reserve(&mut self) -> Result<u64, Error> {
         if self.open.len() >= LISTENERS_MAX {
             return Err(Error::Busy(LISTENERS_MAX));
         }
         self.last += 1;
-        self.open.insert(self.last, listener);
         Ok(self.last)
+    }
+
+    /// Opens a stream with its first message, if there is room for that; nothing comes before.
+    fn open(&mut self, number: u64, first: &Bytes, listener: Listener) -> Option<Listener> {
+        if !listener.outbox.try_send(first.clone()) {
+            return Some(listener);
+        }
+        self.open.insert(number, listener);
+        None
     }
 
     /// Tells those that asked for it that lists have changed.
@@ -118,14 +127,13 @@ impl Gateway {
         let view = client.view();
         let is_offered = |(_, kind): &(_, Kind)| self.offers(view.scope(), *kind);
         let lists: Vec<_> = filter.lists.into_iter().filter(is_offered).collect();
-        let methods = lists.iter().map(|(_, kind)| kind.changed_method()).collect();
-        let listener = Listener {
-            subscription: request.id.clone(),
-            methods,
+        let mut listener = Listener {
+            subscription: Raw::trusted(Bytes::copy_from_slice(request.id.as_bytes())),
+            methods: lists.iter().map(|(_, kind)| kind.changed_method()).collect(),
             outbox: outlet.outbox().clone(),
             waiting: BTreeSet::new(),
         };
-        let number = client.with_listeners(|listeners| listeners.add(listener))?;
+        let number = client.with_listeners(Listeners::reserve)?;
         let _open = Open { gateway: self, client, number };
         let uris = self.watch_for_listener(client, number, &filter.uris);
         let mut honoured: Vec<String> =
@@ -136,7 +144,16 @@ impl Gateway {
         }
         let member = format!(r#""notifications":{{{}}}"#, honoured.join(","));
         let method = "notifications/subscriptions/acknowledged";
-        outlet.outbox().send(on_subscription(method, &request.id, Some(&member))).await;
+        let first = on_subscription(method, &request.id, Some(&member));
+        while let Some(unopened) =
+            client.with_listeners(|listeners| listeners.open(number, &first, listener))
+        {
+            if outlet.outbox().is_gone() {
+                return Err(Error::Cancelled);
+            }
+            outlet.outbox().has_room().await;
+            listener = unopened;
+        }
         tokio::select! {
             () = underway.cancelled.cancelled() => return Err(Error::Cancelled),
             () = client.leaving.cancelled() => {}
@@ -152,6 +169,10 @@ impl Gateway {
 impl Filter {
     fn parse(params: Option<&Raw>) -> Result<Filter, Fault> {
         let params = params.ok_or(Fault::Missing("notifications"))?;
+        if params.as_bytes().len() > LISTEN_BYTES_MAX {
+            let expected = "shorter: the stream keeps it for as long as it lasts";
+            return Err(Fault::WrongType { member: "notifications", expected });
+        }
         let [wanted] = params.members(["notifications"])?;
         let wanted = wanted.ok_or(Fault::Missing("notifications"))?;
         let [tools, prompts, resources, uris] = json::members(
@@ -168,10 +189,8 @@ impl Filter {
         };
         let asked = [tools, prompts, resources].into_iter().enumerate().map(wants);
         let lists: Result<Vec<_>, Fault> = asked.collect();
-        let wrong = Fault::WrongType {
-            member: "resourceSubscriptions",
-            expected: "a list of at most 256 URIs",
-        };
+        let member = "resourceSubscriptions";
+        let wrong = Fault::WrongType { member, expected: "a list of URIs, and not too many" };
         let uris = json::elements(uris.unwrap_or("[]")).map_err(|_| wrong.clone())?;
         if uris.len() > WATCHES_MAX {
             return Err(wrong);

@@ -28,7 +28,7 @@ impl Gateway {
     ) -> Result<Outcome, Error> {
         let level = params.map(|params| params.members(["level"])).transpose();
         let level = level.map_err(|fault| Error::Params { method: METHOD, fault })?;
-        let level = read(level.and_then(|[level]| level), "level")?;
+        let level = read(level.and_then(|[level]| level), METHOD, "level")?;
         client.set_log_level(level);
         self.want_logs(level);
         Ok(Outcome::Result(Raw::trusted("{}")))
@@ -38,7 +38,7 @@ impl Gateway {
     pub(crate) fn log_level_of(&self, envelope: &Envelope) -> Result<Option<LogLevel>, Error> {
         let Some(level) = &envelope.log_level else { return Ok(None) };
         let level = std::str::from_utf8(level.as_bytes()).ok();
-        let level = read(level, modern::LOG_LEVEL)?;
+        let level = read(level, "_meta", modern::LOG_LEVEL)?;
         self.want_logs(level);
         Ok(Some(level))
     }
@@ -78,7 +78,7 @@ async fn tell(upstream: Upstream, level: LogLevel) {
     }
 }
 
-fn read(text: Option<&str>, member: &'static str) -> Result<LogLevel, Error> {
+fn read(text: Option<&str>, method: &'static str, member: &'static str) -> Result<LogLevel, Error> {
     let fault = match text {
         None => Fault::Missing(member),
         Some(text) => match LogLevel::parse(text) {
@@ -86,7 +86,7 @@ fn read(text: Option<&str>, member: &'static str) -> Result<LogLevel, Error> {
             None => Fault::WrongType { member, expected: "a level from `debug` to `emergency`" },
         },
     };
-    Err(Error::Params { method: METHOD, fault })
+    Err(Error::Params { method, fault })
 }
 
 /// Whether a notification is no log message, or one that is grave enough.
@@ -94,7 +94,7 @@ pub(crate) fn is_wanted(frame: &[u8], least: Option<LogLevel>) -> bool {
     let Ok([Some(method), params]) = json::members(frame, ["method", "params"]) else {
         return true;
     };
-    if method != r#""notifications/message""# {
+    if json::string(method).as_deref() != Some("notifications/message") {
         return true;
     }
     let level = params.and_then(|params| json::members(params.as_bytes(), ["level"]).ok());

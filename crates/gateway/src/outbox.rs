@@ -34,7 +34,12 @@ struct Level {
 
 /// A new queue.
 pub fn channel() -> (Outbox, OutboxQueue) {
-    let (sender, receiver) = mpsc::channel(OUTBOX_FRAMES_MAX);
+    channel_of(OUTBOX_FRAMES_MAX)
+}
+
+/// A new queue with so many places.
+pub fn channel_of(frames_max: usize) -> (Outbox, OutboxQueue) {
+    let (sender, receiver) = mpsc::channel(frames_max);
     let level = Arc::new(Level::default());
     let outbox = Outbox { frames: sender, level: Arc::clone(&level) };
     (outbox, OutboxQueue { frames: receiver, level })
@@ -79,8 +84,14 @@ impl Outbox {
     }
 
     fn is_full(&self) -> bool {
-        let has_place = self.frames.capacity() > 0 || self.frames.is_closed();
-        !has_place || self.level.bytes.load(Ordering::Relaxed) > OUTBOX_BYTES_MAX
+        let is_low = self.level.bytes.load(Ordering::Relaxed) <= OUTBOX_BYTES_MAX;
+        // Nobody waits for room at an end that is gone.
+        !(self.is_gone() || self.frames.capacity() > 0 && is_low)
+    }
+
+    /// Whether nobody will ever send what is put in here.
+    pub fn is_gone(&self) -> bool {
+        self.frames.is_closed()
     }
 }
 
@@ -126,6 +137,13 @@ impl OutboxQueue {
                 None => return true,
             }
         }
+    }
+}
+
+impl Drop for OutboxQueue {
+    fn drop(&mut self) {
+        self.frames.close();
+        self.level.sunk.notify_waiters();
     }
 }
 
@@ -191,6 +209,21 @@ mod tests {
         outbox.has_room().await;
         drop(queue);
         assert!(!outbox.send(Bytes::from_static(b"x")).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_for_room_at_an_end_that_is_gone() {
+        let (outbox, queue) = channel();
+        assert!(outbox.send(Bytes::from(vec![b'x'; OUTBOX_BYTES_MAX + 1])).await);
+        let waiting = tokio::spawn({
+            let outbox = outbox.clone();
+            async move { outbox.has_room().await }
+        });
+        tokio::task::yield_now().await;
+        drop(queue);
+        let patience = std::time::Duration::from_secs(1);
+        tokio::time::timeout(patience, waiting).await.unwrap().unwrap();
+        assert!(!outbox.try_send(Bytes::from_static(b"x")));
     }
 
     #[tokio::test]

@@ -38,11 +38,15 @@ impl Gateway {
             let needs_one = place.0.surface == Surface::Namespace && place.0.namespace.is_none();
             return if needs_one { Err(Misplaced::NamespaceMissing) } else { Ok(place.clone()) };
         };
-        let is_it = |known: &&&Namespace| known.as_str() == named && place.0.holds(known);
-        let namespaces = self.namespaces();
-        let found = namespaces.iter().find(is_it).ok_or(Misplaced::NamespaceUnknown)?;
-        let namespace = Some((*found).clone());
+        let mut namespaces = self.namespaces_in(place).into_iter();
+        let found = namespaces.find(|known| known.as_str() == named);
+        let namespace = Some(found.ok_or(Misplaced::NamespaceUnknown)?.clone());
         Ok(Place::new(Scope { surface: place.0.surface, namespace }))
+    }
+
+    /// The namespaces that a place can be narrowed to.
+    pub fn namespaces_in(&self, place: &Place) -> Vec<&Namespace> {
+        self.namespaces().into_iter().filter(|namespace| place.0.holds(namespace)).collect()
     }
 
     /// The names of the namespaces in the order of the configuration, each once.

@@ -6,6 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::PoisonError;
 
+use futures_util::future::join_all;
 use mcp::json;
 use mcp::modern::TASKS;
 use mcp::names::UpstreamName;
@@ -24,20 +25,27 @@ use crate::limits::{TASK_PAGES_MAX, TASKS_MAX};
 /// Whose the tasks are, the oldest forgotten first.
 #[derive(Debug, Default)]
 pub struct Tasks {
-    owners: HashMap<String, Owner>,
-    order: VecDeque<String>,
+    owners: HashMap<Task, Caller>,
+    order: VecDeque<Task>,
 }
 
-#[derive(Debug)]
-struct Owner {
-    caller: Caller,
+/// A task: two upstreams may use the same id.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Task {
     upstream: UpstreamName,
+    id: String,
+}
+
+impl Task {
+    fn at(upstream: &Upstream, id: &str) -> Task {
+        Task { upstream: upstream.name().clone(), id: id.to_owned() }
+    }
 }
 
 impl Tasks {
-    fn note(&mut self, id: String, owner: Owner) {
-        if self.owners.insert(id.clone(), owner).is_none() {
-            self.order.push_back(id);
+    fn note(&mut self, task: Task, owner: Caller) {
+        if self.owners.insert(task.clone(), owner).is_none() {
+            self.order.push_back(task);
         }
         if self.order.len() > TASKS_MAX
             && let Some(oldest) = self.order.pop_front()
@@ -88,12 +96,12 @@ impl Gateway {
         runners: &[&'a Upstream],
     ) -> Result<&'a Upstream, Error> {
         let tasks = self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        match (tasks.owners.get(id), runners) {
-            (Some(owner), _) if owner.caller == asking.client.caller => {
-                Ok(self.upstream(&owner.upstream))
-            }
+        let owner = |runner: &Upstream| tasks.owners.get(&Task::at(runner, id));
+        let is_own = |runner: &&&'a Upstream| owner(runner) == Some(&asking.client.caller);
+        match (runners.iter().find(is_own), runners) {
+            (Some(runner), _) => Ok(runner),
             // It may have been begun at another replica, or before we were started.
-            (None, [one]) => Ok(one),
+            (None, [one]) if owner(one).is_none() => Ok(one),
             _ => Err(Error::UnknownTask(id.to_owned())),
         }
     }
@@ -105,9 +113,8 @@ impl Gateway {
             return;
         }
         if let Some(id) = begun_task(result, asking.era) {
-            let caller = asking.client.caller.clone();
-            let owner = Owner { caller, upstream: upstream.name().clone() };
-            self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner).note(id, owner);
+            let (task, owner) = (Task::at(upstream, &id), asking.client.caller.clone());
+            self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner).note(task, owner);
         }
     }
 
@@ -117,9 +124,11 @@ impl Gateway {
         asking: &Asking<'_>,
         runners: &[&Upstream],
     ) -> Result<Outcome, Error> {
+        // Side by side, and without those that do not answer.
+        let lists = join_all(runners.iter().map(|upstream| read_pages(upstream))).await;
         let mut own = Vec::new();
-        for upstream in runners {
-            for page in read_pages(upstream).await? {
+        for (upstream, pages) in runners.iter().zip(lists) {
+            for page in pages.unwrap_or_default() {
                 let [tasks] = page.members(["tasks"]).unwrap_or_default();
                 for task in json::elements(tasks.unwrap_or("[]")).unwrap_or_default() {
                     if self.is_own(asking, upstream, task) {
@@ -136,9 +145,7 @@ impl Gateway {
         let id = json::members(task.as_bytes(), ["taskId"]).ok().and_then(|[id]| id);
         let Some(id) = id.and_then(json::string) else { return false };
         let tasks = self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        tasks.owners.get(&*id).is_some_and(|owner| {
-            owner.caller == asking.client.caller && owner.upstream == *upstream.name()
-        })
+        tasks.owners.get(&Task::at(upstream, &id)) == Some(&asking.client.caller)
     }
 
     fn task_runners(&self, asking: &Asking<'_>) -> Vec<&Upstream> {

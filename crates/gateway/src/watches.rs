@@ -57,22 +57,20 @@ impl Gateway {
         }
         let uri = target.upstream_name.to_owned();
         let mut watches = self.watches();
-        let own = watches.iter().filter(|watch| watch.client == client.id).count();
-        if own >= WATCHES_MAX {
+        let of_it = |watch: &&Watch| watch.client == client.id && watch.listener == listener;
+        let own = watches.iter().filter(of_it);
+        if own.clone().any(|watch| watch.asked == asked) {
+            return Ok(());
+        }
+        if own.count() >= WATCHES_MAX {
             return Err(Error::Busy(WATCHES_MAX));
         }
         let asked = asked.to_owned();
-        let is_it = |watch: &Watch| {
-            watch.client == client.id && watch.listener == listener && watch.asked == asked
-        };
-        if !watches.iter().any(is_it) {
-            watches.push(Watch {
-                client: client.id,
-                listener,
-                asked,
-                upstream: upstream.clone(),
-                uri,
-            });
+        watches.push(Watch { client: client.id, listener, asked, upstream: upstream.clone(), uri });
+        // One that left meanwhile would be told of for ever.
+        if client.is_closed() {
+            watches.pop();
+            return Err(Error::Cancelled);
         }
         self.tell_watched(&watches, &upstream);
         Ok(())
@@ -121,7 +119,11 @@ impl Gateway {
         let mut heard = Vec::new();
         for watch in self.watches().iter().filter(|watch| watch.upstream == *upstream) {
             // What lies below a watched resource may be named instead of it.
-            if let Some(below) = uri.strip_prefix(watch.uri.as_str()) {
+            if let Some(below) = uri.strip_prefix(watch.uri.as_str())
+                && (below.is_empty()
+                    || below.starts_with(['/', '?', '#'])
+                    || watch.uri.ends_with('/'))
+            {
                 heard.push((watch.client, watch.listener, format!("{}{below}", watch.asked)));
             }
         }

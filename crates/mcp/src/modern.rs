@@ -74,8 +74,9 @@ pub fn is_modern(params: Option<&Raw>) -> bool {
 /// The revision that a request names.
 pub fn version(params: Option<&Raw>) -> Option<Cow<'_, str>> {
     let params = params?;
-    // Most requests of the other era end here, before anything is taken apart.
-    memmem::find(params.as_bytes(), PROTOCOL_VERSION.as_bytes())?;
+    // Most requests of the other era end here, before anything is taken apart. Without the slash,
+    // which some encoders escape.
+    memmem::find(params.as_bytes(), b"protocolVersion")?;
     let [meta] = params.members(["_meta"]).ok()?;
     let [version] = json::members(meta?.as_bytes(), [PROTOCOL_VERSION]).ok()?;
     version.map(|version| json::string(version).unwrap_or_default())
@@ -122,6 +123,7 @@ mod tests {
     fn modern_requests_are_told_by_their_revision_in_meta() {
         let is = |text: &str| is_modern(Some(&Raw::trusted(text.to_owned())));
         assert!(is(WHOLE));
+        assert!(is(&WHOLE.replace('/', "\\/")), "as some encoders write it");
         assert!(!is(r#"{"arguments":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#));
         assert!(!is("{}"));
         assert!(!is_modern(None));

@@ -68,7 +68,8 @@ fn is_cacheable(method: &str) -> bool {
 /// A result of ours or of a legacy server, marked as final; nobody may keep it.
 pub fn complete(result: &Raw, is_cacheable: bool) -> Raw {
     let bytes = result.as_bytes();
-    let Some(start) = bytes.iter().position(|b| *b == b'{') else { return result.clone() };
+    let start = bytes.iter().position(|b| !b.is_ascii_whitespace());
+    let Some(start) = start.filter(|start| bytes[*start] == b'{') else { return result.clone() };
     if matches!(result.members(["resultType"]), Ok([Some(_)])) {
         return result.clone();
     }

@@ -30,7 +30,6 @@ use gateway::Gateway;
 use gateway::auth::BearerToken;
 use gateway::place::Place;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::OnceCell;
 use tokio::time::{Instant, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -155,7 +154,6 @@ fn open(
         under_way: TaskTracker::new(),
         has_sse: settings.has_sse,
         places,
-        awake: OnceCell::new(),
     })
 }
 

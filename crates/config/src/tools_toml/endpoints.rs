@@ -2,6 +2,7 @@
 
 use catalog::scope::Scope;
 use catalog::surface::Surface;
+use mcp::names::Namespace;
 use mcp::text::shorten;
 
 use super::server::name;
@@ -9,12 +10,13 @@ use crate::fault::Faults;
 use crate::reader::Value;
 
 /// What the door itself serves; nothing else can be there.
-const TAKEN: [&str; 10] = [
+const TAKEN: [&str; 11] = [
     "/mcp",
     "/sse",
     "/messages",
     "/tools",
     "/openapi.json",
+    "/.well-known/mcp-config",
     "/namespaces",
     "/metrics",
     "/health",
@@ -26,6 +28,7 @@ const TAKEN: [&str; 10] = [
 pub fn read(
     value: &Value<'_>,
     surfaces: &[(&str, Surface)],
+    namespaces: &[&Namespace],
     faults: &mut Faults<'_>,
 ) -> Vec<(String, Scope)> {
     let mut endpoints: Vec<(String, Scope)> = Vec::new();
@@ -37,7 +40,17 @@ pub fn read(
         }
         let path = path.and_then(|value| path_of(&value, &endpoints, faults));
         let surface = section.get("surface").and_then(|value| value.choice(surfaces, faults));
-        let namespace = section.get("namespace").and_then(|value| name(&value, faults));
+        let namespace = section.get("namespace").and_then(|value| {
+            let name: Namespace = name(&value, faults)?;
+            if !namespaces.contains(&&name) {
+                let name = name.as_str();
+                value.report(
+                    &format!("is `{name}`, which no server has; see `[[servers]]`"),
+                    faults,
+                );
+            }
+            Some(name)
+        });
         section.close(&[], faults);
         let scope = Scope { surface: surface.unwrap_or(surfaces[0].1), namespace };
         endpoints.extend(path.map(|path| (path, scope)));

@@ -384,6 +384,10 @@ mod faults {
             "[[endpoints]]\nsurface = 'filter'",
             "1:1: endpoint 1 of `endpoints` has no `path`; add one, such as `path = \"/mcp/dev\"`",
         );
+        check_top(
+            "[[endpoints]]\npath = '/a'\nnamespace = 'none'",
+            "3:13: `namespace` is `none`, which no server has; see `[[servers]]`",
+        );
     }
 
     #[test]

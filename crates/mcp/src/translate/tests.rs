@@ -48,6 +48,9 @@ fn results_of_legacy_servers_are_marked_as_final() {
         r#"{"resultType":"complete","ttlMs":0,"cacheScope":"private","contents":[]}"#
     );
     assert_eq!(answer(&EQUAL, "tools/call", r#"{"x":1}"#), r#"{"x":1}"#);
+    for odd in [r#""a{b""#, "[{}]", "7"] {
+        assert_eq!(answer(&DOWN, "tools/call", odd), odd, "what is no object stays");
+    }
 }
 
 #[test]

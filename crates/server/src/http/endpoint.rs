@@ -14,7 +14,6 @@ use hyper::header::{ACCEPT, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{Method, Request, Response, StatusCode};
 use mcp::rpc::{self, Message, Outcome, Rejection};
 use mcp::version::Revision;
-use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -50,8 +49,6 @@ pub struct Endpoint {
     pub(super) has_sse: bool,
     /// Where MCP is served, and what is shown there.
     pub(super) places: Vec<(String, Place)>,
-    /// Set once nobody needs to wait for starting upstreams any more.
-    pub(super) awake: OnceCell<()>,
 }
 
 impl Endpoint {
@@ -119,7 +116,7 @@ impl Endpoint {
         }
     }
 
-    fn place_at(&self, path: &str) -> Option<&Place> {
+    pub(super) fn place_at(&self, path: &str) -> Option<&Place> {
         self.places.iter().find(|(known, _)| known == path).map(|(_, place)| place)
     }
 
@@ -129,7 +126,7 @@ impl Endpoint {
         let place = self.place_at(path).cloned().unwrap_or_else(usual);
         let namespace = headers.get(NAMESPACE).map(|name| name.to_str().unwrap_or_default());
         self.gateway.narrow(&place, namespace).or_else(|misplaced| {
-            let names = self.gateway.namespaces();
+            let names = self.gateway.namespaces_in(&place);
             let names: Vec<_> = names.iter().map(|name| format!("`{}`", name.as_str())).collect();
             let names = names.join(", ");
             match misplaced {
@@ -260,16 +257,24 @@ impl Endpoint {
         });
         let first = match streaming {
             Streaming::Preferred => None,
-            Streaming::Refused => return plain(work).await,
+            Streaming::Refused => {
+                // What can't be told is refused at once, and not kept.
+                drop(queue);
+                return plain(work).await;
+            }
             Streaming::Accepted => match first_of(&mut queue, &mut work).await {
                 Err((status, frame)) => return json(status, frame),
                 Ok(first) => Some(first),
             },
         };
-        let Some(number) = session.streams.begin() else { return plain(work).await };
+        let number = session.streams.begin();
         if let Some(first) = first {
-            session.streams.push(number, first);
+            session.streams.push(number.unwrap_or(STANDING), first);
         }
+        let Some(number) = number else {
+            drop(queue);
+            return plain(work).await;
+        };
         let events = session.streams.read(number, None);
         let primer = session.revision().primes_streams().then(|| streams::primer(number));
         tokio::spawn(async move {

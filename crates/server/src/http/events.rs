@@ -8,7 +8,6 @@ use gateway::outbox::OutboxQueue;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, StreamBody};
 use hyper::body::Frame;
-use tokio::sync::mpsc;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -65,7 +64,7 @@ fn event(frame: Bytes) -> Bytes {
 /// A body of the events that come, until their stream or the server ends.
 ///
 /// `first` is sent as it is, before them.
-pub fn body(first: Option<Bytes>, events: mpsc::Receiver<Bytes>, stop: CancellationToken) -> Body {
+pub fn body(first: Option<Bytes>, events: OutboxQueue, stop: CancellationToken) -> Body {
     let state = (first, events, stop);
     let chunks = stream::unfold(state, |(first, mut events, stop)| async move {
         let chunk = match first {

@@ -27,9 +27,10 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    pub fn count(&self, path: &str, status: StatusCode) {
+    /// Counts an answer; `is_mcp` is whether MCP is served at the path.
+    pub fn count(&self, path: &str, is_mcp: bool, status: StatusCode) {
         let door = match path {
-            "/mcp" => 0,
+            _ if is_mcp => 0,
             "/sse" | "/messages" => 1,
             "/health" | "/healthz" | "/readyz" | "/metrics" => 3,
             _ => 2,

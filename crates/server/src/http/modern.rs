@@ -2,6 +2,8 @@
 //!
 //! What its headers say must be what it says; the answer ends when its client leaves.
 
+use std::future::ready;
+
 use gateway::auth::Caller;
 use gateway::dispatch::{Request, Terms};
 use gateway::error::{Class, Error};
@@ -58,7 +60,9 @@ impl Endpoint {
             }
         };
         let terms = Terms::of(params.as_ref());
-        let request = Request { id, method, params, terms };
+        let request = Request { id, method, params, terms }.detached();
+        // What a tool wants in headers is known when its upstream is there.
+        self.gateway.awake().await;
         let client = self.gateway.principal(caller, place);
         let mirrored = self.gateway.mirrored(&client, &request);
         if let Err(problem) = check_headers(headers, &request, &mirrored) {
@@ -76,13 +80,19 @@ impl Endpoint {
             drop(under_way);
             (status, reply::to_request(&request, outcome))
         });
-        let first = match Streaming::wanted(headers) {
-            Streaming::Refused => return Ok(plain(work).await),
-            Streaming::Preferred => None,
-            Streaming::Accepted => match first_of(&mut queue, &mut work).await {
-                Err((status, frame)) => return Ok(json(status, frame)),
-                Ok(first) => Some(first),
-            },
+        let streaming = Streaming::wanted(headers);
+        if streaming == Streaming::Refused {
+            drop(queue);
+            return Ok(plain(work).await);
+        }
+        let first = match first_of(&mut queue, &mut work).await {
+            Ok(first) => Some(first),
+            // The status says what went wrong, so an error is never streamed alone.
+            Err((StatusCode::OK, frame)) if streaming == Streaming::Preferred => {
+                work = Box::pin(ready((StatusCode::OK, frame)));
+                None
+            }
+            Err((status, frame)) => return Ok(json(status, frame)),
         };
         Ok(stream(events::live(first, queue, work)))
     }

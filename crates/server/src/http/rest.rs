@@ -57,7 +57,7 @@ impl Endpoint {
             return Ok(self.namespaces());
         }
         // Nobody is greeted here, so the first one who asks waits for what is still starting.
-        self.awake.get_or_init(|| self.gateway.settled()).await;
+        self.gateway.awake().await;
         let place = self.place(request.uri().path(), request.headers());
         let client = self.gateway.principal(caller, &place?);
         match route {

@@ -32,7 +32,8 @@ pub async fn answer(
             (response, must_close)
         }
     };
-    endpoint.metrics.count(&path, response.status());
+    let is_mcp = endpoint.place_at(&path).is_some();
+    endpoint.metrics.count(&path, is_mcp, response.status());
     let status = response.status();
     let headers = response.headers_mut();
     if must_close && has_http1 {

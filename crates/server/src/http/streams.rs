@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
+use gateway::outbox::{self, Outbox, OutboxQueue};
 
 use crate::limits::{EVENT_BYTES_KEPT, EVENTS_KEPT, RETRY, STREAMS_MAX};
 
@@ -45,7 +45,7 @@ struct Stream {
     last_event: u64,
     /// The last event that somebody was there to take.
     delivered: u64,
-    reader: Option<mpsc::Sender<Bytes>>,
+    reader: Option<Outbox>,
 }
 
 impl Streams {
@@ -74,7 +74,7 @@ impl Streams {
         let id = EventId { stream, event: open.last_event };
         let text = event(id, frame);
         if let Some(reader) = open.reader.take()
-            && reader.try_send(text.clone()).is_ok()
+            && reader.try_send(text.clone())
         {
             // One that is too slow is cut off here, and may come back for the rest.
             open.delivered = id.event;
@@ -90,8 +90,9 @@ impl Streams {
 
     /// Reads a stream: after the event named, or what nobody has taken yet. A later reader of
     /// the same stream takes over.
-    pub fn read(&self, stream: u64, after: Option<u64>) -> mpsc::Receiver<Bytes> {
-        let (sender, receiver) = mpsc::channel(EVENTS_KEPT + 1);
+    pub fn read(&self, stream: u64, after: Option<u64>) -> OutboxQueue {
+        // Bounded in bytes too: one that does not read is cut off.
+        let (sender, receiver) = outbox::channel_of(EVENTS_KEPT + 64);
         let mut state = self.state();
         let after = after.or_else(|| Some(state.open.get(&stream)?.delivered)).unwrap_or(0);
         let missed = state.kept.iter().filter(|(id, _)| id.stream == stream && id.event > after);
@@ -107,7 +108,7 @@ impl Streams {
 
     /// Whether somebody reads one of the streams now.
     pub fn is_read(&self) -> bool {
-        let has_reader = |stream: &Stream| stream.reader.as_ref().is_some_and(|r| !r.is_closed());
+        let has_reader = |stream: &Stream| stream.reader.as_ref().is_some_and(|r| !r.is_gone());
         self.state().open.values().any(has_reader)
     }
 
@@ -148,7 +149,7 @@ mod tests {
     fn read(streams: &Streams, stream: u64, after: Option<u64>) -> Vec<String> {
         let mut reader = streams.read(stream, after);
         let mut texts = Vec::new();
-        while let Ok(text) = reader.try_recv() {
+        while let Some(text) = reader.try_recv() {
             let text = String::from_utf8(text.to_vec()).unwrap();
             texts.push(text.replace("\nevent: message\ndata: ", " ").trim().to_owned());
         }

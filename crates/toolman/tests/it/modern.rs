@@ -229,3 +229,40 @@ async fn client_that_leaves_cancels_its_request() {
     let both = async { while count().await < 2 {} };
     tokio::time::timeout(testkit::client::PATIENCE, both).await.expect("both are cancelled");
 }
+
+#[tokio::test]
+async fn error_keeps_its_status_where_streams_are_preferred() {
+    let folder = folder("active_toolsets = [\"*\"]", &[("a", "echo")]);
+    let up = Up::start(&folder).await;
+    let streams = ("Accept", "text/event-stream, application/json");
+    let headers = [MODERN, streams, ("Mcp-Method", "no/such")];
+    let answer = post(&up, &headers, &request("no/such", json!({}))).await;
+    assert_eq!((answer.status, answer.header("content-type")), (404, Some("application/json")));
+    let headers = [MODERN, streams, ("Mcp-Method", "tools/list")];
+    let answer = post(&up, &headers, &request("tools/list", json!({}))).await;
+    assert_eq!(answer.header("content-type"), Some("text/event-stream"));
+    assert_eq!(answer.events()[0]["result"]["resultType"], "complete");
+}
+
+#[tokio::test]
+async fn stream_of_changes_ends_in_good_order_with_the_gateway() {
+    let folder = folder("", &[("a", "echo")]);
+    let service = crate::http_limits::Service::start(&folder, &[]).await;
+    let body =
+        request("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}));
+    let listening = {
+        let (address, body) = (service.address.clone(), body.to_string());
+        tokio::spawn(async move {
+            let bearer = format!("Bearer {}", crate::http_limits::TOKEN);
+            let headers =
+                [MODERN, ("Mcp-Method", "subscriptions/listen"), ("Authorization", &*bearer)];
+            send(&address, "POST", "/mcp", &headers, &body).await
+        })
+    };
+    service.wait_for("toolman_requests_under_way", 1).await;
+    testkit::processes::kill("-TERM", service.pid);
+    let answer = tokio::time::timeout(testkit::client::PATIENCE, listening).await.unwrap().unwrap();
+    let events = answer.events();
+    assert_eq!(events[0]["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(events.last().unwrap()["result"]["resultType"], "complete", "{}", answer.body);
+}
