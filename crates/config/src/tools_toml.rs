@@ -46,7 +46,8 @@ pub fn read(
     let endpoints = top.get("endpoints");
     let servers = servers(top.get("servers").as_ref(), surroundings, faults);
     let namespaces: Vec<_> = servers.iter().map(|server| &server.namespace).collect();
-    let endpoints = endpoints.map(|value| endpoints::read(&value, &surfaces, &namespaces, faults));
+    let endpoints =
+        endpoints.map(|value| endpoints::read(&value, &surfaces, surface, &namespaces, faults));
     top.close(&[], faults);
     Config {
         servers,

@@ -94,7 +94,6 @@ impl Gateway {
     /// Gives every client the view of its new snapshot; which lists changed for whom.
     fn hand_out(&self, inventories: &Arc<Vec<Arc<Inventory>>>) -> Vec<(Arc<Client>, Vec<Kind>)> {
         let mut clients = self.clients();
-        self.0.shown.store(Arc::clone(inventories));
         let scopes = clients.initial.keys().cloned();
         let catalogs: HashMap<Arc<Scope>, Arc<Catalog>> = scopes
             .map(|scope| {
@@ -121,6 +120,8 @@ impl Gateway {
             let kinds = client.change_view(&mut renew);
             changes.push((Arc::clone(client), kinds));
         }
+        // Last, and under the lock: who waits for it then finds views of it.
+        self.0.shown.store(Arc::clone(inventories));
         changes
     }
 

@@ -6,6 +6,8 @@ use std::time::Duration;
 pub const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// How long answers under way are waited for after a stdio client has closed its end.
 pub const STDIN_DRAIN_MAX: Duration = Duration::from_millis(400);
+/// The same after a signal.
+pub const STOP_DRAIN_MAX: Duration = Duration::from_millis(50);
 /// How long the writing of the last answers may take.
 pub const WRITE_DRAIN_MAX: Duration = Duration::from_millis(100);
 /// Requests of one stdio client that are not answered yet; more wait to be read.

@@ -19,7 +19,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::limits::{
-    MESSAGE_BYTES_MAX, REQUESTS_MAX, STDIN_DRAIN_MAX, WRITE_DRAIN_MAX, WRITE_STALL_MAX,
+    MESSAGE_BYTES_MAX, REQUESTS_MAX, STDIN_DRAIN_MAX, STOP_DRAIN_MAX, WRITE_DRAIN_MAX,
+    WRITE_STALL_MAX,
 };
 use crate::{batch, reply};
 
@@ -50,12 +51,11 @@ pub async fn serve(
         // The client takes no more answers.
         _ = &mut writing => true,
     };
-    if !was_stopped {
-        // What was asked before the end is answered, if it does not take long.
-        client.hurry();
-        let all_answered = async { while under_way.join_next().await.is_some() {} };
-        _ = timeout(STDIN_DRAIN_MAX, all_answered).await;
-    }
+    // What would never end by itself ends in good order.
+    client.hurry();
+    let patience = if was_stopped { STOP_DRAIN_MAX } else { STDIN_DRAIN_MAX };
+    let all_answered = async { while under_way.join_next().await.is_some() {} };
+    _ = timeout(patience, all_answered).await;
     under_way.shutdown().await;
     gateway.disconnect(&client);
     drop((door, outlet));

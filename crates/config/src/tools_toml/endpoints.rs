@@ -28,6 +28,7 @@ const TAKEN: [&str; 11] = [
 pub fn read(
     value: &Value<'_>,
     surfaces: &[(&str, Surface)],
+    usual: Surface,
     namespaces: &[&Namespace],
     faults: &mut Faults<'_>,
 ) -> Vec<(String, Scope)> {
@@ -52,7 +53,7 @@ pub fn read(
             Some(name)
         });
         section.close(&[], faults);
-        let scope = Scope { surface: surface.unwrap_or(surfaces[0].1), namespace };
+        let scope = Scope { surface: surface.unwrap_or(usual), namespace };
         endpoints.extend(path.map(|path| (path, scope)));
     }
     endpoints

@@ -124,7 +124,15 @@ impl Endpoint {
     pub(super) fn place(&self, path: &str, headers: &HeaderMap) -> Result<Place, Refused> {
         let usual = || self.gateway.place();
         let place = self.place_at(path).cloned().unwrap_or_else(usual);
-        let namespace = headers.get(NAMESPACE).map(|name| name.to_str().unwrap_or_default());
+        let mut named = headers.get_all(NAMESPACE).iter();
+        let namespace = match (named.next().map(|name| name.to_str()), named.next()) {
+            (None, _) => None,
+            (Some(Ok(name)), None) if !name.is_empty() => Some(name),
+            _ => {
+                let reason = "name one namespace in `X-Namespace`, in plain letters";
+                return refuse(StatusCode::BAD_REQUEST, reason);
+            }
+        };
         self.gateway.narrow(&place, namespace).or_else(|misplaced| {
             let names = self.gateway.namespaces_in(&place);
             let names: Vec<_> = names.iter().map(|name| format!("`{}`", name.as_str())).collect();
@@ -291,8 +299,10 @@ impl Endpoint {
         let session = self.session(place, headers, self.version(headers)?)?;
         let asked = headers.get(LAST_EVENT).map(|id| id.to_str().ok().and_then(EventId::parse));
         let (first, events) = match asked {
-            Some(Some(id)) => (None, session.streams.read(id.stream, Some(id.event))),
-            Some(None) => {
+            Some(Some(id)) if session.streams.knows(id) => {
+                (None, session.streams.read(id.stream, Some(id.event)))
+            }
+            Some(_) => {
                 let gap = Bytes::from_static(b": this event is not known; some may be missing\n\n");
                 (Some(gap), session.streams.read(STANDING, None))
             }

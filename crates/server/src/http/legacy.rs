@@ -9,13 +9,13 @@ use gateway::dispatch::Request as GatewayRequest;
 use gateway::outbox;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, HeaderMap};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use hyper::{Request, Response, StatusCode, Uri};
 use mcp::rpc;
 
 use super::endpoint::{Endpoint, UNKNOWN_SESSION};
 use super::events::{self, Body};
-use super::exchange::{EVENT_STREAM, Refused, empty, json, lists, read, refuse, stream};
+use super::exchange::{EVENT_STREAM, Refused, empty, is_json, json, lists, read, refuse, stream};
 use super::sessions::Session;
 use super::streams::STANDING;
 use crate::reply;
@@ -56,6 +56,10 @@ impl Endpoint {
         let Some(session) = session else {
             return refuse(StatusCode::NOT_FOUND, UNKNOWN_SESSION);
         };
+        let headers = request.headers();
+        if headers.contains_key(CONTENT_TYPE) && !is_json(headers) {
+            return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send `application/json`");
+        }
         let frame = read(request.into_body()).await?;
         let message = match rpc::parse(&frame) {
             Ok(message) => message,

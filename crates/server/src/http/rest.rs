@@ -131,7 +131,9 @@ fn arguments<'a>(headers: &HeaderMap, body: &'a Bytes) -> Result<&'a [u8], Refus
     if !headers.contains_key(CONTENT_TYPE) {
         return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, SEND_JSON);
     }
-    let checked = if json::depth_is_bounded(text) {
+    let checked = if std::str::from_utf8(text).is_err() {
+        Err(Fault::Syntax("the text is not UTF-8".into()))
+    } else if json::depth_is_bounded(text) {
         json::members(text, []).map(|[]| text)
     } else {
         Err(Fault::TooDeep)

@@ -106,6 +106,13 @@ impl Streams {
         receiver
     }
 
+    /// Whether something can be said of what came after an event.
+    pub fn knows(&self, id: EventId) -> bool {
+        let state = self.state();
+        state.open.contains_key(&id.stream)
+            || state.kept.iter().any(|(kept, _)| kept.stream == id.stream)
+    }
+
     /// Whether somebody reads one of the streams now.
     pub fn is_read(&self) -> bool {
         let has_reader = |stream: &Stream| stream.reader.as_ref().is_some_and(|r| !r.is_gone());

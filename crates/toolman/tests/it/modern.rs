@@ -266,3 +266,27 @@ async fn stream_of_changes_ends_in_good_order_with_the_gateway() {
     assert_eq!(events[0]["method"], "notifications/subscriptions/acknowledged");
     assert_eq!(events.last().unwrap()["result"]["resultType"], "complete", "{}", answer.body);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn first_request_of_a_client_sees_what_has_started() {
+    // Two threads, because one can't come between the steps of the other on a single one.
+    for _ in 0..100 {
+        let slow = Script { delay: std::time::Duration::from_millis(5), ..shop() };
+        let world = World::of([("shop", slow)]).filter().start();
+        let mut client = world.connect_raw();
+        let list = client.ask_alone("tools/list", json!({})).await;
+        assert_eq!(list["result"]["tools"].as_array().unwrap().len(), 5, "{list}");
+    }
+}
+
+#[tokio::test]
+async fn stream_of_changes_on_stdio_ends_with_a_result_on_a_signal() {
+    let folder = folder("", &[("a", "echo")]);
+    let mut toolman = folder.start_raw();
+    let wanted = json!({"notifications": {"toolsListChanged": true}});
+    let listen = toolman.client.begin_alone("subscriptions/listen", wanted).await;
+    toolman.client.next("notifications/subscriptions/acknowledged").await;
+    testkit::processes::kill("-TERM", toolman.pid);
+    assert_eq!(toolman.client.answer(listen).await["result"]["resultType"], "complete");
+    assert!(toolman.ended().await.success());
+}

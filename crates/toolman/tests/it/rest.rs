@@ -49,6 +49,20 @@ fn names(answer: &HttpAnswer) -> Vec<String> {
 }
 
 #[tokio::test]
+async fn arguments_that_are_not_utf8_are_refused() {
+    // J06
+    let folder = folder("active_toolsets = [\"*\"]", &[("a", "echo")]);
+    let up = Up::start(&folder).await;
+    let head = format!(
+        "POST /tools/a_echo HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAuthorization: Bearer {}\r\n\
+         Content-Type: application/json\r\nContent-Length: 10\r\n\r\n",
+        up.address, up.token
+    );
+    let request = [head.as_bytes(), b"{\"x\":\"\xff\xfe\"}"].concat();
+    assert_eq!(testkit::http::send_raw(&up.address, request).await.status, 400);
+}
+
+#[tokio::test]
 async fn tools_are_listed_as_over_mcp_byte_for_byte() {
     // TD-06, TD-71, TD-106
     let (_folder, mut up) = start("echo tree").await;
