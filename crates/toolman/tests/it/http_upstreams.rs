@@ -235,6 +235,26 @@ async fn forgotten_session_is_opened_anew_and_the_call_succeeds() {
 }
 
 #[tokio::test]
+async fn server_that_opens_no_new_session_is_withdrawn_and_tried_again_with_pauses() {
+    let site = site(Dialect::Legacy, false).await;
+    let world = world(&site);
+    let mut client = world.connect().await;
+    call(&mut client, "a_echo", json!({})).await;
+    for _ in 0..3 {
+        site.fail("initialize", Fault::Status(500, "not yet"));
+    }
+    site.forget_sessions();
+    let error = failure(&mut client).await;
+    assert!(error.contains("HTTP status 500: not yet"), "{error}");
+    let Phase::Waiting { reason } = phase(&world) else { panic!("{:?}", phase(&world)) };
+    assert!(reason.contains("HTTP status 500"), "{reason}");
+    client.next("notifications/tools/list_changed").await;
+    client.next("notifications/tools/list_changed").await;
+    call(&mut client, "a_echo", json!({})).await;
+    assert_eq!(site.seen("initialize").len(), 5);
+}
+
+#[tokio::test]
 async fn server_that_restarts_is_found_again_and_its_tools_come_back() {
     for dialect in [Dialect::Legacy, Dialect::Modern, Dialect::Sse] {
         let site = site(dialect, false).await;

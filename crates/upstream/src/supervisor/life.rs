@@ -73,11 +73,15 @@ impl Upstream {
     /// The time that we spend with a server that runs elsewhere.
     async fn live_elsewhere(&self, remote: &Remote, may_renew: bool) -> Life {
         let began = Instant::now();
+        let former = self.0.connection.load_full();
         let end = tokio::select! {
             problem = self.converse(self.meet_remote(remote), began) => Some(problem),
             () = self.0.stop.cancelled() => None,
         };
-        let connection = self.0.connection.load_full();
+        // What an earlier life has left says nothing of this one, which then met nobody.
+        let is_left_over =
+            |met: &Arc<Connection>| former.as_ref().is_some_and(|former| Arc::ptr_eq(met, former));
+        let connection = self.0.connection.load_full().filter(|met| !is_left_over(met));
         let was_of_use = connection.as_ref().is_some_and(|connection| {
             connection.answered() > 0 || began.elapsed() > REOPEN_DELAY_MAX
         });
@@ -87,10 +91,14 @@ impl Upstream {
             return Life { reason: None, was_of_use, is_renewed: true, remains: None };
         }
         self.withdraw();
+        let last_word = end.clone().unwrap_or_else(|| "is being stopped".into());
         if let Some(connection) = connection {
             connection.say_farewell().await;
-            connection.close(end.clone().unwrap_or_else(|| "is being stopped".into()));
+            connection.close(last_word);
         } else {
+            if let Some(former) = former {
+                former.close(last_word);
+            }
             // What was found out does not hold, or is not worth much.
             self.0.manner.store(None);
         }
