@@ -70,9 +70,15 @@ impl Lone {
 
     /// Waits until the server has got a message that holds all of these.
     pub async fn until_seen(&self, parts: &[&str]) {
+        self.until_seen_for(None, parts).await;
+    }
+
+    /// The same for the server that stands behind a client's own conversation.
+    pub async fn until_seen_for(&self, client: Option<u64>, parts: &[&str]) {
         let waiting = async {
             loop {
-                let seen = self.call("seen", json!({})).await["structuredContent"]["seen"].clone();
+                let seen = self.call_as(client, "seen", json!({}), &[]).await;
+                let seen = seen["structuredContent"]["seen"].clone();
                 let seen: Vec<String> = serde_json::from_value(seen).unwrap();
                 if seen.iter().any(|line| parts.iter().all(|part| line.contains(part))) {
                     return;

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::pin::Pin;
 
 use mcp::json;
+use mcp::log_level::LogLevel;
 use mcp::rpc::Raw;
 use mcp::version::Era;
 use tokio::sync::watch;
@@ -24,15 +25,53 @@ pub async fn hear(
     connection: &Connection,
     introduction: &Introduction,
     watched: watch::Receiver<Watched>,
+    level: watch::Receiver<Option<LogLevel>>,
 ) {
     match introduction.revision.era() {
         Era::Legacy => {
             tokio::join!(
-                connection.follow_feed(),
+                hear_one_client(connection, introduction, level),
                 keep_subscribed(connection, introduction, watched)
             );
         }
         Era::Modern => keep_listening(connection, introduction, watched).await,
+    }
+}
+
+/// Keeps hearing what matters to one client alone: lists and resources are the same for all.
+pub async fn hear_one_client(
+    connection: &Connection,
+    introduction: &Introduction,
+    level: watch::Receiver<Option<LogLevel>>,
+) {
+    // A modern server is told in every request.
+    if introduction.revision.era() == Era::Legacy {
+        tokio::join!(connection.follow_feed(), keep_level(connection, introduction, level));
+    }
+}
+
+/// Tells how grave log messages must be, whenever that changes; one level after the other, so
+/// that the last one counts.
+async fn keep_level(
+    connection: &Connection,
+    introduction: &Introduction,
+    mut level: watch::Receiver<Option<LogLevel>>,
+) {
+    if !introduction.declares("logging") {
+        return;
+    }
+    loop {
+        let wanted = *level.borrow_and_update();
+        if let Some(wanted) = wanted {
+            let members = format!(r#""level":"{}""#, wanted.as_str());
+            let told = ask(connection, "logging/setLevel", &members, CALL_TIMEOUT).await;
+            if let Err(problem) = told {
+                tracing::warn!("could not set the log level: {problem}");
+            }
+        }
+        if level.changed().await.is_err() {
+            return;
+        }
     }
 }
 

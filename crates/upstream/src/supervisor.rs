@@ -14,6 +14,7 @@ use bytes::Bytes;
 use mcp::headers;
 use mcp::items::{Definition, Inventory, Kind};
 use mcp::json;
+use mcp::log_level::LogLevel;
 use mcp::names::UpstreamName;
 use mcp::rpc::{Outcome, Raw};
 use mcp::version::Era;
@@ -119,6 +120,8 @@ struct Shared {
     /// How the server is spoken to, if it is remote and was met.
     manner: ArcSwapOption<Manner>,
     watched: watch::Sender<Watched>,
+    /// How grave log messages must be, once somebody has said so.
+    log_level: watch::Sender<Option<LogLevel>>,
     privates: Privates,
     events: mpsc::Sender<Event>,
     restarts: AtomicU64,
@@ -148,6 +151,7 @@ impl Upstream {
             stderr: ArcSwap::default(),
             manner: ArcSwapOption::empty(),
             watched: watch::Sender::default(),
+            log_level: watch::Sender::default(),
             privates: Privates::default(),
             events,
             restarts: AtomicU64::new(0),
@@ -309,6 +313,12 @@ impl Upstream {
             *watched = uris;
             is_new
         });
+    }
+
+    /// Says how grave log messages must be that the server sends, now and in every later
+    /// conversation; never waits.
+    pub fn want_logs(&self, level: LogLevel) {
+        self.0.log_level.send_if_modified(|wanted| wanted.replace(level) != Some(level));
     }
 
     /// Ends the server and this upstream.

@@ -1,10 +1,12 @@
 //! Hearing of changed resources and lists from upstreams of both eras, over pipes and HTTP.
 
+use mcp::log_level::LogLevel;
 use serde_json::json;
 use testkit::fake::Script;
 use testkit::lone::Lone;
 use testkit::web::{Dialect, Manners, Site};
 use testkit::world::World;
+use upstream::supervisor::SessionChoice;
 
 fn script(is_modern: bool) -> Script {
     let capabilities = json!({"tools": {"listChanged": true}, "resources": {"subscribe": true}});
@@ -66,6 +68,33 @@ async fn forgotten_session_is_subscribed_anew() {
     // The new session has a server of its own behind it.
     lone.until_seen(&["resources/subscribe", "x://1"]).await;
     assert_eq!(site.seen("initialize").len(), 2);
+}
+
+#[tokio::test]
+async fn wanted_log_level_is_told_at_once_and_in_every_later_conversation() {
+    let talkative = || Script::with_tools(["seen"]);
+    let site = Site::start(Manners::new(Dialect::Legacy, talkative())).await;
+    for plan in [World::of([("a", talkative())]), World::of([]).remote("a", &site.url())] {
+        let own = plan.tuned(|settings| settings.session = SessionChoice::PerClient);
+        let lone = Lone::start(own).await;
+        lone.until_seen(&["notifications/initialized"]).await;
+        lone.upstream.want_logs(LogLevel::Debug);
+        lone.until_seen(&["logging/setLevel", "debug"]).await;
+        lone.until_seen_for(Some(1), &["logging/setLevel", "debug"]).await;
+        lone.upstream.want_logs(LogLevel::Error);
+        lone.until_seen(&["logging/setLevel", "error"]).await;
+        lone.until_seen_for(Some(1), &["logging/setLevel", "error"]).await;
+        site.forget_sessions();
+        // The new session has a server of its own behind it.
+        lone.until_seen(&["logging/setLevel", "error"]).await;
+    }
+    assert_eq!(site.seen("logging/setLevel").len(), 5);
+    let silent = Site::start(Manners::new(Dialect::Legacy, script(false))).await;
+    let lone = Lone::start(World::of([]).remote("a", &silent.url())).await;
+    lone.upstream.want_logs(LogLevel::Debug);
+    lone.watch(&["x://1"]);
+    lone.until_seen(&["resources/subscribe"]).await;
+    assert_eq!(silent.seen("logging/setLevel").len(), 0, "it declares no logs");
 }
 
 #[tokio::test(start_paused = true)]

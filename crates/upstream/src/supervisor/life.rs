@@ -184,7 +184,8 @@ impl Upstream {
             former.close("has forgotten the session".into());
         }
         let hearing = async {
-            Box::pin(hearing::hear(&connection, &introduction, self.0.watched.subscribe())).await;
+            let (watched, level) = (self.0.watched.subscribe(), self.0.log_level.subscribe());
+            Box::pin(hearing::hear(&connection, &introduction, watched, level)).await;
             std::future::pending::<Infallible>().await
         };
         tokio::select! {

@@ -7,15 +7,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcp::version::Era;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::{Upstream, life};
 use crate::connection::{Connection, Loss};
-use crate::conversation::introduce;
+use crate::conversation::{Introduction, introduce};
 use crate::error::Error;
+use crate::hearing;
 use crate::launch::{Launch, Process};
 use crate::limits::{PRIVATE_IDLE_MAX, PRIVATE_STOP_MAX, PRIVATES_MAX};
 use crate::stderr::StderrTail;
@@ -65,13 +66,13 @@ impl Upstream {
     async fn open(&self, client: u64, private: &Arc<Private>) -> Result<Arc<Connection>, Error> {
         let wait = self.0.settings.startup_timeout;
         let broken = |reason: String| Error::Down { upstream: self.name().clone(), reason };
-        let (connection, process, tail) = match &self.0.settings.launch {
+        let (connection, process, tail, introduction) = match &self.0.settings.launch {
             Launch::Url(remote) => {
                 let meeting = timeout(wait, Box::pin(self.meet_remote(remote))).await;
                 let met =
                     meeting.unwrap_or_else(|_| Err(format!("gave no own session within {wait:?}")));
-                let (connection, _) = met.map_err(broken)?;
-                (connection, None, StderrTail::default())
+                let (connection, introduction) = met.map_err(broken)?;
+                (connection, None, StderrTail::default(), Some(introduction))
             }
             launch @ (Launch::Command(_) | Launch::BuiltIn(_)) => {
                 let started = self.0.spawner.start(launch);
@@ -84,12 +85,13 @@ impl Upstream {
                 let (reader, writer) = (started.reader, started.writer);
                 let connection =
                     Connection::open(self.name().clone(), reader, writer, self.listener());
-                (connection, started.process, tail)
+                (connection, started.process, tail, None)
             }
         };
         let close = private.close.child_token();
         // A call that is given up during the handshake takes it along.
         let unfinished = close.clone().drop_guard();
+        let (introduce_to_keeper, introduced) = oneshot::channel();
         let keeper = Keeper {
             upstream: self.clone(),
             client,
@@ -98,11 +100,14 @@ impl Upstream {
             connection: connection.clone(),
             tail,
         };
-        self.0.privates.keepers.spawn(keeper.keep(process));
-        if !matches!(self.0.settings.launch, Launch::Url(_)) {
-            let introduction = introduce(&connection, self.0.settings.era, wait).await;
-            introduction.map_err(|problem| broken(format!("can't be used: {problem}")))?;
-        }
+        self.0.privates.keepers.spawn(keeper.keep(process, introduced));
+        let introduction = match introduction {
+            Some(introduction) => introduction,
+            None => introduce(&connection, self.0.settings.era, wait)
+                .await
+                .map_err(|problem| broken(format!("can't be used: {problem}")))?,
+        };
+        _ = introduce_to_keeper.send(introduction);
         unfinished.disarm();
         Ok(Arc::new(connection))
     }
@@ -195,11 +200,14 @@ struct Keeper {
 }
 
 impl Keeper {
-    async fn keep(self, mut process: Option<Process>) {
+    async fn keep(self, mut process: Option<Process>, introduced: oneshot::Receiver<Introduction>) {
         let is_remote = matches!(self.upstream.settings().launch, Launch::Url(_));
         let connection = &self.connection;
-        let feed = async {
-            connection.follow_feed().await;
+        let hearing = async {
+            if let Ok(introduction) = introduced.await {
+                let level = self.upstream.0.log_level.subscribe();
+                Box::pin(hearing::hear_one_client(connection, &introduction, level)).await;
+            }
             std::future::pending::<()>().await;
         };
         let ended = async {
@@ -215,7 +223,7 @@ impl Keeper {
             reason = ended => life::with_last_words(&reason, &self.tail),
             () = self.close.cancelled() => "is closed for this client".into(),
             () = self.private.idle() => "was not used for long".into(),
-            () = feed => return,
+            () = hearing => return,
         };
         self.upstream.0.privates.forget(self.client, &self.private);
         if !connection.is_lost() {
