@@ -9,9 +9,6 @@ use mcp::json::{self, Fault};
 use mcp::log_level::LogLevel;
 use mcp::modern::{self, Envelope};
 use mcp::rpc::{Outcome, Raw};
-use mcp::version::Era;
-use upstream::connection::Call;
-use upstream::supervisor::Upstream;
 
 use crate::Gateway;
 use crate::client::Client;
@@ -51,30 +48,8 @@ impl Gateway {
         }
         *lowest = Some(level);
         for (_, upstream) in self.upstreams() {
-            let known = upstream.status().introduction;
-            if upstream.era() == Era::Legacy && known.is_some_and(|known| known.declares("logging"))
-            {
-                // Its answer is not waited for: it may be slow.
-                tokio::spawn(tell(upstream.clone(), level));
-            }
+            upstream.want_logs(level);
         }
-    }
-}
-
-async fn tell(upstream: Upstream, level: LogLevel) {
-    let params = format!(r#"{{"level":"{}"}}"#, level.as_str());
-    let params = |_: &str| Some(params.clone().into_bytes());
-    let call = Call {
-        method: METHOD,
-        subject: None,
-        params: &params,
-        mirrored: &[],
-        relay: None,
-        progress_token: None,
-        timeout: upstream.settings().call_timeout,
-    };
-    if let Err(error) = upstream.call(call).await {
-        tracing::warn!(%error, "could not set the log level");
     }
 }
 
