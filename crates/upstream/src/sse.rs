@@ -36,8 +36,10 @@ pub struct Decoder {
     after_cr: bool,
     name: Option<Bytes>,
     data: Data,
-    /// The beginning of an event that is over the bound.
+    /// The beginning of an event that is over the bound, until it is told of.
     oversized: Option<Bytes>,
+    /// The event is over the bound; what follows of it is passed over.
+    skips: bool,
     last_id: Option<Bytes>,
     retry: Option<Duration>,
 }
@@ -62,6 +64,7 @@ impl Decoder {
             name: None,
             data: Data::None,
             oversized: None,
+            skips: false,
             last_id: None,
             retry: None,
         }
@@ -97,8 +100,12 @@ impl Decoder {
             } else {
                 self.take_line(&line);
             }
+            if self.oversized.is_some() {
+                break;
+            }
         }
-        None
+        // Told at once: its end may never come.
+        self.oversized.take().map(|head| Event::TooLarge { head })
     }
 
     fn next_line(&mut self) -> Option<Bytes> {
@@ -142,7 +149,7 @@ impl Decoder {
     }
 
     fn mark_oversized(&mut self) {
-        if self.oversized.is_none() {
+        if !self.skips {
             let head = match &self.data {
                 Data::Line(line) => line,
                 Data::Lines(lines) => &lines[..],
@@ -150,6 +157,7 @@ impl Decoder {
             };
             self.oversized = Some(Bytes::copy_from_slice(&head[..head.len().min(HEAD)]));
         }
+        self.skips = true;
         self.data = Data::None;
     }
 
@@ -178,7 +186,7 @@ impl Decoder {
     }
 
     fn add_data(&mut self, value: Bytes) {
-        if self.oversized.is_some() {
+        if self.skips {
             return;
         }
         self.data = match std::mem::take(&mut self.data) {
@@ -213,8 +221,8 @@ impl Decoder {
             Data::Line(line) => line,
             Data::Lines(lines) => lines.freeze(),
         };
-        if let Some(head) = self.oversized.take() {
-            return Some(Event::TooLarge { head });
+        if std::mem::take(&mut self.skips) {
+            return None;
         }
         let name = name.unwrap_or_else(|| Bytes::from_static(b"message"));
         (!data.is_empty()).then_some(Event::Message { name, data })

@@ -96,3 +96,16 @@ fn identifier_and_pause_outlast_their_event_and_the_stream() {
     assert_eq!(decoder.next_event(), None);
     assert_eq!(decoder.last_id(), None);
 }
+
+#[test]
+fn event_that_never_ends_is_told_of_when_it_is_over_the_bound() {
+    let mut decoder = Decoder::new(16);
+    decoder.push(b"data: 0123456789");
+    assert_eq!(decoder.next_event(), None);
+    decoder.push(b"0123456789");
+    assert!(matches!(decoder.next_event(), Some(Event::TooLarge { .. })));
+    decoder.push(b"0123456789");
+    assert_eq!(decoder.next_event(), None, "once");
+    decoder.push(b"\n\ndata: next\n\n");
+    assert!(matches!(decoder.next_event(), Some(Event::Message { data, .. }) if data == "next"));
+}
