@@ -40,6 +40,8 @@ pub enum UrlError {
     Scheme,
     #[error("holds a user or password; put credentials into `headers`")]
     Credentials,
+    #[error("names no port from 1 to 65535")]
+    Port,
 }
 
 impl FromStr for Url {
@@ -59,6 +61,12 @@ impl FromStr for Url {
         }
         if authority.host().is_empty() {
             return Err(UrlError::Malformed);
+        }
+        // A port that can't be would be taken for none, and so for another server.
+        let port = &authority.as_str()[authority.host().len()..];
+        let is_port = |port: &str| port.parse().is_ok_and(|port: u16| port > 0);
+        if !port.is_empty() && !port.strip_prefix(':').is_some_and(is_port) {
+            return Err(UrlError::Port);
         }
         Ok(Url(uri))
     }
@@ -216,6 +224,10 @@ mod tests {
         check("ftp://example.com/", Err(UrlError::Scheme));
         check("file:///etc/passwd", Err(UrlError::Malformed));
         check("https://me:pass@example.com/", Err(UrlError::Credentials));
+        for port in [":99999", ":0", ":"] {
+            check(&format!("http://127.0.0.1{port}/mcp"), Err(UrlError::Port));
+        }
+        check("http://[::1]:8000/mcp", Ok("http://[::1]:8000/mcp"));
         for text in ["", "/mcp", "example.com", "http://", "http:///mcp", "http://a b/"] {
             check(text, Err(UrlError::Malformed));
         }
