@@ -47,6 +47,8 @@ pub struct Manners {
     pub streams: bool,
     /// Offers a stream on which it speaks by itself.
     pub has_feed: bool,
+    /// What GET is answered with where there is no feed.
+    pub no_feed: u16,
     /// Ends the stream of an answer at once; the client has to come back for the rest.
     pub polls: bool,
     /// What it says to a notification.
@@ -111,7 +113,15 @@ struct State {
 
 impl Manners {
     pub fn new(dialect: Dialect, script: Script) -> Manners {
-        Manners { script, dialect, streams: false, has_feed: true, polls: false, accepted: 202 }
+        Manners {
+            script,
+            dialect,
+            streams: false,
+            has_feed: true,
+            no_feed: 405,
+            polls: false,
+            accepted: 202,
+        }
     }
 }
 
@@ -442,7 +452,7 @@ impl State {
             return events(Events { messages, closed: None, has_ended: false });
         }
         if !manners.has_feed {
-            return empty(405);
+            return empty(manners.no_feed);
         }
         events(Events { messages: backend.feed(), closed: None, has_ended: false })
     }

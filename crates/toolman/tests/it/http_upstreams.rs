@@ -365,11 +365,16 @@ async fn answer_whose_stream_was_ended_is_fetched_where_it_broke_off() {
 
 #[tokio::test]
 async fn server_without_a_stream_of_its_own_and_with_odd_statuses_is_served() {
-    let manners = Manners { has_feed: false, accepted: 204, ..manners(Dialect::Legacy) };
-    let site = Site::start(manners).await;
-    let world = world(&site);
-    let mut client = world.connect().await;
-    assert_eq!(call(&mut client, "a_echo", json!({"x": 1})).await["structuredContent"]["x"], 1);
+    // 404 is what a framework says to a method that has no handler.
+    for no_feed in [405, 404, 501] {
+        let manners =
+            Manners { has_feed: false, no_feed, accepted: 204, ..manners(Dialect::Legacy) };
+        let site = Site::start(manners).await;
+        let world = world(&site);
+        let mut client = world.connect().await;
+        assert_eq!(call(&mut client, "a_echo", json!({"x": 1})).await["structuredContent"]["x"], 1);
+        assert_eq!(site.seen("initialize").len(), 1, "{no_feed}");
+    }
 }
 
 #[tokio::test]

@@ -18,6 +18,7 @@ impl Connection {
         let Wire::Posts(http) = &self.0.wire else { return };
         let mut decoder = Decoder::new(LINE_BYTES_MAX);
         let mut attempts = 0;
+        let mut was_open = false;
         loop {
             match http.get(decoder.last_id()).await {
                 Err(failure) => _ = self.failed(failure),
@@ -25,13 +26,15 @@ impl Connection {
                     if !web::is_event_stream(&response) {
                         return;
                     }
+                    was_open = true;
                     decoder.resume();
                     if self.hear_out(response.into_body(), &mut decoder).await {
                         attempts = 0;
                     }
                 }
                 Ok(response) => match response.status() {
-                    StatusCode::NOT_FOUND if http.terms().has_session => {
+                    // A server that has never offered one may say so in this way, too.
+                    StatusCode::NOT_FOUND if was_open && http.terms().has_session => {
                         return self.lose(Loss::Session);
                     }
                     status if status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED => {
