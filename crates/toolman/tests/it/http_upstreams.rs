@@ -364,6 +364,23 @@ async fn answer_whose_stream_was_ended_is_fetched_where_it_broke_off() {
 }
 
 #[tokio::test]
+async fn call_that_was_accepted_is_not_made_again_when_the_session_is_forgotten() {
+    let manners = Manners { streams: true, polls: true, ..manners(Dialect::Legacy) };
+    let site = Site::start(manners).await;
+    let world = world(&site);
+    let mut client = world.connect().await;
+    let id = client.begin("tools/call", params("a_slow", &json!({"ms": 1000}))).await;
+    until_seen(&site, "tools/call").await;
+    site.forget_sessions();
+    let error = client.answer(id).await["result"]["structuredContent"]["error"].clone();
+    assert_eq!(
+        error,
+        "upstream `a` did not answer: it has forgotten the session, and perhaps done the work"
+    );
+    assert_eq!(site.seen("tools/call").len(), 1);
+}
+
+#[tokio::test]
 async fn server_without_a_stream_of_its_own_and_with_odd_statuses_is_served() {
     // 404 is what a framework says to a method that has no handler.
     for no_feed in [405, 404, 501] {

@@ -137,11 +137,20 @@ impl Connection {
             let response = http.get(decoder.last_id()).await;
             let response = response.map_err(|failure| self.failed(failure))?;
             if response.status() != StatusCode::OK || !web::is_event_stream(&response) {
-                return self.refused(terms, http, None, response).await;
+                let refused = self.refused(terms, http, None, response).await;
+                return refused.map_err(Connection::unanswered);
             }
             body = response.into_body();
             decoder.resume();
         }
+    }
+
+    /// The error of a call that was accepted: as it may have been carried out, it must not look
+    /// as if it could be made again.
+    fn unanswered(error: Error) -> Error {
+        let Error::SessionLost { upstream } = error else { return error };
+        let reason = "did not answer: it has forgotten the session, and perhaps done the work";
+        Error::Down { upstream, reason: reason.into() }
     }
 
     fn take_event(&self, id: u64, event: Event) -> Result<Option<Outcome>, Error> {
