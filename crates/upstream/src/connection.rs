@@ -349,12 +349,12 @@ impl Connection {
         Ok(Ticket { connection: self, id, is_cancellable: call.method != "initialize" })
     }
 
-    /// Takes an answered call off the table.
-    fn finish(&self, id: u64) -> Option<Waiting> {
+    /// Takes a call off the table that was answered, or can no longer be.
+    fn finish(&self, id: u64, is_answered: bool) -> Option<Waiting> {
         let mut state = self.state();
         let waiting = state.calls.remove(&id)?;
         // Our own questions do not count: they show only that it can be started.
-        state.answered += u64::from(waiting.relay.is_some());
+        state.answered += u64::from(is_answered && waiting.relay.is_some());
         Some(waiting)
     }
 

@@ -6,6 +6,8 @@ use serde_json::json;
 use testkit::client::LineClient;
 use testkit::fake::Script;
 use testkit::world::World;
+use upstream::limits::CRASHES_MAX;
+use upstream::supervisor::Phase;
 
 fn world() -> World {
     let tools = ["progress", "ask", "never", "seen", "log", "echo", "slow"];
@@ -227,4 +229,22 @@ async fn client_gets_logs_of_the_level_that_it_has_set() {
         wrong["error"]["message"],
         "the parameters of `logging/setLevel` can't be used: member `level` must be a level from `debug` to `emergency`"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_that_never_answers_well_and_crashes_is_parked() {
+    let plan = World::of([("a", Script::with_tools(["nan"]))]).filter().restarting();
+    let world = plan.start();
+    let mut client = world.connect().await;
+    for crash in 1..=CRASHES_MAX {
+        assert_eq!(client.call("a_nan", json!({})).await["isError"], true);
+        world.crash("a");
+        client.next("notifications/tools/list_changed").await;
+        if crash < CRASHES_MAX {
+            client.next("notifications/tools/list_changed").await;
+        }
+    }
+    let phase = world.gateway.upstreams().next().unwrap().1.status().phase;
+    let Phase::Down { reason } = phase else { panic!("{phase:?}") };
+    assert!(reason.contains("was parked after 5 failures in a row"), "{reason}");
 }

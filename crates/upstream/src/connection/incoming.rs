@@ -88,7 +88,7 @@ impl Connection {
     /// Hands an answer to the call that waits for it; whether it was asked for.
     pub(super) fn settle(&self, id: &Raw, answer: Result<Outcome, Error>) -> bool {
         let Some(id) = number(id) else { return false };
-        match self.finish(id) {
+        match self.finish(id, answer.is_ok()) {
             Some(waiting) => waiting.settle(answer),
             None => return self.state().abandoned.remove(&id),
         }

@@ -65,7 +65,7 @@ impl Connection {
         };
         let answer = self.patiently(ticket.id, started, call.timeout, answered).await;
         if !matches!(answer, Err(Error::Timeout { .. } | Error::Unfinished { .. })) {
-            self.finish(ticket.id);
+            self.finish(ticket.id, answer.is_ok());
         }
         answer
     }
