@@ -246,7 +246,7 @@ impl Upstream {
         let shared = self.0.connection.load_full();
         if !shared.is_some_and(|shared| Arc::ptr_eq(&shared, old)) {
             if let Some(relay) = &call.relay {
-                self.forget_client(relay.client);
+                self.forget_conversation(relay.client, old);
             }
             return self.connection_for(call).await;
         }

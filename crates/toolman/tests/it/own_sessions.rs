@@ -3,6 +3,7 @@
 use serde_json::json;
 use testkit::binary::Folder;
 use testkit::fake::Script;
+use testkit::lone::Lone;
 use testkit::processes::{descendants, survivors};
 use testkit::web::{Dialect, Manners, Site};
 use testkit::world::{Plan, World};
@@ -56,6 +57,24 @@ async fn each_client_has_a_session_of_its_own_and_it_ends_with_the_client() {
     let result = second.call("a_echo", json!({"x": 1})).await;
     assert_eq!(result["structuredContent"], json!({"x": 1}));
     world.gateway.stop().await;
+}
+
+#[tokio::test]
+async fn calls_that_lose_one_session_share_the_next() {
+    // Without a stream of its own only the calls notice.
+    let script = Script::with_tools(["slow"]);
+    let manners = Manners { has_feed: false, ..Manners::new(Dialect::Legacy, script) };
+    let site = Site::start(manners).await;
+    let plan = World::of([]).remote("a", &site.url());
+    let lone =
+        Lone::start(plan.tuned(|settings| settings.session = SessionChoice::PerClient)).await;
+    let call = || lone.call_as(Some(1), "slow", json!({"ms": 50}), &[]);
+    call().await;
+    site.forget_sessions();
+    let answers = tokio::join!(call(), call());
+    assert_eq!(answers.0["content"][0]["text"], "ok");
+    assert_eq!(answers.1["content"][0]["text"], "ok");
+    assert_eq!(site.seen("initialize").len(), 3);
 }
 
 #[tokio::test(start_paused = true)]

@@ -63,6 +63,17 @@ impl Upstream {
         }
     }
 
+    /// Closes a client's conversation, unless another one has taken its place already.
+    pub(super) fn forget_conversation(&self, client: u64, connection: &Arc<Connection>) {
+        let mut open = self.0.privates.open();
+        let known = open.get(&client).and_then(|private| private.connection.get());
+        if known.is_some_and(|known| Arc::ptr_eq(known, connection))
+            && let Some(private) = open.remove(&client)
+        {
+            private.close.cancel();
+        }
+    }
+
     async fn open(&self, client: u64, private: &Arc<Private>) -> Result<Arc<Connection>, Error> {
         let wait = self.0.settings.startup_timeout;
         let broken = |reason: String| Error::Down { upstream: self.name().clone(), reason };
