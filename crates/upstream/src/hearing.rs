@@ -104,7 +104,8 @@ async fn keep_subscribed(
 
 type Listening<'a> = Pin<Box<dyn Future<Output = Result<Raw, Problem>> + Send + 'a>>;
 
-/// Keeps a stream open for what is wanted.
+/// Keeps a stream open for what is wanted; of what is refused nothing is asked again before
+/// something else is wanted.
 async fn keep_listening(
     connection: &Connection,
     introduction: &Introduction,
@@ -118,7 +119,8 @@ async fn keep_listening(
     };
     let mut attempts = 0;
     let mut opened = Instant::now();
-    let mut current = listen(&watched.borrow_and_update());
+    let mut wanted = watched.borrow_and_update().clone();
+    let mut current = listen(&wanted);
     // The stream before is kept for a moment, so that nothing falls in between.
     let mut former: Option<Listening<'_>> = None;
     loop {
@@ -129,11 +131,17 @@ async fn keep_listening(
                 }
                 if is_refusal(&ended) {
                     tracing::warn!("it does not tell about changes: {ended:?}");
-                    return;
+                    // It may be one resource that it does not like; the lists may do.
+                    let had_resources = !std::mem::take(&mut wanted).is_empty();
+                    current = listen(&wanted).filter(|_| had_resources);
+                    continue;
                 }
                 attempts = if opened.elapsed() > REOPEN_DELAY_MAX { 0 } else { attempts + 1 };
                 sleep(pause(None, attempts)).await;
-                current = listen(&watched.borrow_and_update());
+                if watched.has_changed().unwrap_or(true) {
+                    wanted.clone_from(&watched.borrow_and_update());
+                }
+                current = listen(&wanted);
                 opened = Instant::now();
                 // What changed meanwhile was not told.
                 for capability in ["tools", "resources", "prompts"] {
@@ -145,8 +153,9 @@ async fn keep_listening(
                 if changed.is_err() {
                     return;
                 }
+                wanted.clone_from(&watched.borrow_and_update());
                 former = current;
-                current = listen(&watched.borrow_and_update());
+                current = listen(&wanted);
                 opened = Instant::now();
             }
         }
@@ -174,6 +183,8 @@ async fn lapse(former: &mut Option<Listening<'_>>) {
 fn is_refusal(ended: &Result<Raw, Problem>) -> bool {
     match ended {
         Err(Problem::MethodNotFound { .. } | Problem::Refused { .. }) => true,
+        // Too slow or too often: both pass.
+        Err(Problem::Status { status: 408 | 429, .. }) => false,
         Err(Problem::Status { status, .. }) => (400..500).contains(status),
         _ => false,
     }

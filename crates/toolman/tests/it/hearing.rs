@@ -4,7 +4,7 @@ use mcp::log_level::LogLevel;
 use serde_json::json;
 use testkit::fake::Script;
 use testkit::lone::Lone;
-use testkit::web::{Dialect, Manners, Site};
+use testkit::web::{Dialect, Fault, Manners, Site};
 use testkit::world::World;
 use upstream::supervisor::SessionChoice;
 
@@ -56,6 +56,34 @@ async fn stream_of_changes_that_ended_is_opened_again_and_what_was_missed_is_rea
     site.forget_sessions();
     lone.until_tools(2).await;
     assert_eq!(site.seen("subscriptions/listen").len(), 2);
+}
+
+#[tokio::test]
+async fn server_that_refuses_a_resource_is_still_listened_to_for_its_lists() {
+    let site = Site::start(Manners::new(Dialect::Modern, script(true))).await;
+    let mut lone = Lone::start(World::of([]).remote("a", &site.url())).await;
+    let listened = |count| move |site: &Site| site.seen("subscriptions/listen").len() == count;
+    site.wait_until(listened(1)).await;
+    let error = r#"{"code":-32602,"message":"no such resource"}"#;
+    site.fail("subscriptions/listen", Fault::Refuses(400, error));
+    lone.watch(&["x://bad"]);
+    site.wait_until(listened(3)).await;
+    lone.call("grow", json!({})).await;
+    lone.until_tools(5).await;
+    lone.watch(&["x://1"]);
+    lone.until_seen(&["subscriptions/listen", r#"["x://1"]"#]).await;
+    lone.call("touch", json!({"uri": "x://1"})).await;
+    assert_eq!(lone.next_updated().await, "x://1");
+}
+
+#[tokio::test]
+async fn server_that_is_asked_too_often_is_listened_to_later() {
+    let site = Site::start(Manners::new(Dialect::Modern, script(true))).await;
+    site.fail("subscriptions/listen", Fault::Status(429, "slow down"));
+    let mut lone = Lone::start(World::of([]).remote("a", &site.url())).await;
+    lone.until_seen(&["subscriptions/listen", "toolsListChanged"]).await;
+    lone.call("grow", json!({})).await;
+    lone.until_tools(5).await;
 }
 
 #[tokio::test]
