@@ -5,7 +5,7 @@ use testkit::binary::Folder;
 use testkit::fake::Script;
 use testkit::lone::Lone;
 use testkit::processes::{descendants, survivors};
-use testkit::web::{Dialect, Manners, Site};
+use testkit::web::{Dialect, Fault, Manners, Site};
 use testkit::world::{Plan, World};
 use upstream::limits::{PRIVATE_IDLE_MAX, PRIVATES_MAX};
 use upstream::supervisor::SessionChoice;
@@ -108,6 +108,48 @@ async fn idlest_conversation_gives_way_when_there_are_too_many() {
     assert_eq!(world.starts("a"), started, "these two were not the idlest");
     clients[0].call("a_echo", json!({})).await;
     assert_eq!(world.starts("a"), started + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn conversation_in_use_gives_way_to_nobody() {
+    let world = own(World::of([("a", Script::with_tools(["echo", "never"]))]));
+    let mut clients = Vec::new();
+    for _ in 0..PRIVATES_MAX {
+        let mut client = world.connect().await;
+        client.call("a_echo", json!({})).await;
+        client.begin("tools/call", json!({"name": "a_never"})).await;
+        client.request("ping", json!({})).await;
+        clients.push(client);
+    }
+    let started = world.starts("a");
+    let mut late = world.connect().await;
+    let refused = late.call("a_echo", json!({})).await;
+    let error = "upstream `a` has 64 calls under way; try again later";
+    assert_eq!(refused["structuredContent"]["error"], error);
+    assert_eq!(world.starts("a"), started);
+    clients[7].close().await;
+    clients[7].closed().await;
+    let result = late.call("a_echo", json!({"x": 1})).await;
+    assert_eq!(result["structuredContent"], json!({"x": 1}));
+}
+
+#[tokio::test]
+async fn calls_that_wait_for_a_session_that_can_not_be_opened_all_fail_and_leave_none() {
+    let site = Site::start(Manners::new(Dialect::Legacy, script())).await;
+    let world = own(World::of([]).remote("a", &site.url()));
+    let mut client = world.connect().await;
+    site.fail("initialize", Fault::Status(500, "not now"));
+    let params = json!({"name": "a_echo", "arguments": {}});
+    let waiting = [
+        client.begin("tools/call", params.clone()).await,
+        client.begin("tools/call", params).await,
+    ];
+    for id in waiting {
+        assert_eq!(client.answer(id).await["result"]["isError"], true);
+    }
+    client.call("a_echo", json!({})).await;
+    // The shared one, the one that failed, and the client's own.
+    assert_eq!(site.seen("initialize").len(), 3);
 }
 
 #[tokio::test]

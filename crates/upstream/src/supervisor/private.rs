@@ -48,10 +48,15 @@ impl Upstream {
         if is_remote && shared.era() == Era::Modern {
             return Ok(shared);
         }
+        let upstream = self.name();
         let private = self.0.privates.of(client, &self.0.stop);
+        let private = private
+            .ok_or_else(|| Error::Busy { upstream: upstream.clone(), limit: PRIVATES_MAX })?;
         let opened = private.connection.get_or_try_init(|| self.open(client, &private)).await;
         if opened.is_err() {
             self.0.privates.forget(client, &private);
+            // Nobody would find what another waiter opens in it.
+            private.close.cancel();
         }
         opened.cloned()
     }
@@ -77,6 +82,9 @@ impl Upstream {
     async fn open(&self, client: u64, private: &Arc<Private>) -> Result<Arc<Connection>, Error> {
         let wait = self.0.settings.startup_timeout;
         let broken = |reason: String| Error::Down { upstream: self.name().clone(), reason };
+        if private.close.is_cancelled() {
+            return Err(broken("could not be opened for this client; try again".into()));
+        }
         let (connection, process, tail, introduction) = match &self.0.settings.launch {
             Launch::Url(remote) => {
                 let meeting = timeout(wait, Box::pin(self.meet_remote(remote))).await;
@@ -134,12 +142,14 @@ impl Upstream {
 }
 
 impl Privates {
-    /// A client's place; if there are too many, the idlest gives way.
-    fn of(&self, client: u64, stop: &CancellationToken) -> Arc<Private> {
+    /// A client's place; if there are too many, the idlest gives way. `None` if all are in use.
+    fn of(&self, client: u64, stop: &CancellationToken) -> Option<Arc<Private>> {
         let mut open = self.open();
         if !open.contains_key(&client) && open.len() >= PRIVATES_MAX {
-            let idlest = open.iter().min_by_key(|(_, private)| private.rank()).map(|(id, _)| *id);
-            if let Some(private) = idlest.and_then(|idlest| open.remove(&idlest)) {
+            let unused = open.iter().filter(|(_, private)| !Private::is_taken(private));
+            let idlest = unused.min_by_key(|(_, private)| *private.last_used());
+            let idlest = idlest.map(|(id, _)| *id)?;
+            if let Some(private) = open.remove(&idlest) {
                 private.close.cancel();
             }
         }
@@ -151,7 +161,7 @@ impl Privates {
             })
         });
         *private.last_used() = Instant::now();
-        Arc::clone(private)
+        Some(Arc::clone(private))
     }
 
     /// All that are open now.
@@ -180,9 +190,12 @@ impl Private {
         self.connection.get().is_none_or(|connection| connection.is_in_use())
     }
 
-    /// Who gives way first: the unused, and of these the one that was so for longest.
-    fn rank(&self) -> (bool, Instant) {
-        (self.is_in_use(), *self.last_used())
+    /// Whether calls are under way in it, or it is being opened for one.
+    fn is_taken(private: &Arc<Private>) -> bool {
+        match private.connection.get() {
+            Some(connection) => connection.is_in_use(),
+            None => Arc::strong_count(private) > 1,
+        }
     }
 
     /// Waits until it has not been used for long.
