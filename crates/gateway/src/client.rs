@@ -131,7 +131,8 @@ impl Outlet {
             Upcall::Notice(frame) => is_about_a_request(&frame, log_level) && out.try_send(frame),
             Upcall::Ask(_) => false,
         };
-        let relay = Relay { client: self.relay.client, deliver: Arc::new(deliver) };
+        let client = self.relay.client;
+        let relay = Relay { client, is_per_call: true, deliver: Arc::new(deliver) };
         Outlet { relay, outbox: self.outbox.clone() }
     }
 }
@@ -239,7 +240,8 @@ impl Client {
             };
             frame.map(|frame| place.send(frame)).is_some()
         };
-        Outlet { relay: Relay { client: self.id, deliver: Arc::new(deliver) }, outbox }
+        let relay = Relay { client: self.id, is_per_call: false, deliver: Arc::new(deliver) };
+        Outlet { relay, outbox }
     }
 
     /// Takes messages that belong to no request from now on; replaces an earlier outlet.

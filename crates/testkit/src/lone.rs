@@ -1,6 +1,7 @@
 //! An upstream by itself, without a gateway: what it is asked and what it tells.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use mcp::items::Kind;
 use mcp::rpc::Outcome;
@@ -53,7 +54,8 @@ impl Lone {
             "io.modelcontextprotocol/clientCapabilities": {},
         });
         let params = json!({"name": tool, "arguments": arguments, "_meta": meta}).to_string();
-        let relay = |client| Relay { client, deliver: std::sync::Arc::new(|_| false) };
+        let deliver = Arc::new(|_| false);
+        let relay = |client| Relay { client, is_per_call: false, deliver };
         let call = Call {
             method: "tools/call",
             subject: Some(tool),

@@ -12,8 +12,17 @@ use tokio::sync::{mpsc, oneshot};
 pub struct Relay {
     /// Tells clients apart; what it stands for is the caller's matter.
     pub client: u64,
+    /// Whether each call has a way of its own, so that what is one call's must not go another's.
+    pub is_per_call: bool,
     /// Takes a message at once, or drops it and says so.
     pub deliver: Arc<dyn Fn(Upcall) -> bool + Send + Sync>,
+}
+
+impl Relay {
+    /// Whether what is meant for the other call may go here.
+    pub(crate) fn shares_its_way_with(&self, other: &Relay) -> bool {
+        self.client == other.client && !self.is_per_call && !other.is_per_call
+    }
 }
 
 impl fmt::Debug for Relay {

@@ -47,11 +47,7 @@ impl Server {
             "progress" => self.report_progress(&id, &meta, Duration::ZERO).await,
             "stroll" => self.report_progress(&id, &meta, Duration::from_millis(300)).await,
             "plod" => self.report_progress(&id, &meta, Duration::from_secs(4)).await,
-            "log" => {
-                let params = r#"{"level":"info","data":"hello","x-vendor":1}"#;
-                self.send(rpc::notification("notifications/message", Some(params.as_bytes())));
-                self.echo(&id, &arguments, &meta);
-            }
+            "log" => self.log(&id, &arguments, &meta).await,
             "ask" => self.ask(&id, &arguments).await,
             "chatter" => {
                 for _ in 0..3_000 {
@@ -79,6 +75,17 @@ impl Server {
             "breed" => self.breed(&id),
             _ => self.echo(&id, &arguments, &meta),
         }
+    }
+
+    /// Sends a log message, after so many milliseconds if told, and then the answer.
+    async fn log(&self, id: &Raw, arguments: &str, meta: &str) {
+        let asked: Value = serde_json::from_str(arguments).unwrap();
+        if let Some(pause) = asked["ms"].as_u64() {
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+        }
+        let params = r#"{"level":"info","data":"hello","x-vendor":1}"#;
+        self.send(rpc::notification("notifications/message", Some(params.as_bytes())));
+        self.echo(id, arguments, meta);
     }
 
     /// Answers, but not as one should.
@@ -144,14 +151,19 @@ impl Server {
         self.asks.lock().unwrap().push_back(answer);
         let params = arguments.get("params").map(Value::to_string);
         let method = arguments["method"].as_str().unwrap();
-        self.send(rpc::request("\"ask-1\"", method, params.as_deref().map(str::as_bytes)));
+        let ask_id = format!("\"ask-{}\"", text(id));
+        self.send(rpc::request(&ask_id, method, params.as_deref().map(str::as_bytes)));
+        let is_silent_then = arguments["then"] == "never";
         if arguments["cancel"] == true {
-            let params = br#"{"requestId":"ask-1"}"#;
-            self.send(rpc::notification("notifications/cancelled", Some(params)));
-            return self.echo(id, "{}", "null");
+            let params = format!(r#"{{"requestId":{ask_id}}}"#);
+            self.send(rpc::notification("notifications/cancelled", Some(params.as_bytes())));
+            if !is_silent_then {
+                self.echo(id, "{}", "null");
+            }
+            return;
         }
         let answered = answered.await;
-        if arguments["then"] == "never" {
+        if is_silent_then {
             return;
         }
         match answered {

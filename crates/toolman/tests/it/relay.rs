@@ -163,6 +163,26 @@ async fn log_messages_of_a_call_reach_its_client() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn log_message_of_a_modern_call_goes_on_no_other_calls_stream() {
+    let world = world();
+    let mut client = world.connect_raw();
+    let params = |tool: &str, level: Option<&str>| {
+        let mut meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        if let Some(level) = level {
+            meta["io.modelcontextprotocol/logLevel"] = json!(level);
+        }
+        json!({"name": tool, "arguments": {"ms": 50}, "_meta": meta})
+    };
+    let logging = client.begin("tools/call", params("a_log", None)).await;
+    client.begin("tools/call", params("a_never", Some("debug"))).await;
+    client.answer(logging).await;
+    assert_eq!(client.count("notifications/message"), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn log_level_is_passed_on() {
     let mut client = world().connect().await;
     let answer = client.request("logging/setLevel", json!({"level": "debug"})).await;

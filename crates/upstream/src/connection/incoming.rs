@@ -220,7 +220,7 @@ impl Connection {
     }
 
     /// Whom a message that names no call is for: the client of the call that it came with, or the
-    /// one client that has calls under way.
+    /// one client that has calls under way, or one call where each has a way of its own.
     fn audience(&self, source: Source) -> Audience {
         let state = self.state();
         if let Source::Answer(id) = source {
@@ -231,7 +231,7 @@ impl Connection {
         for (id, call) in &state.calls {
             let Some(relay) = &call.relay else { continue };
             match newest {
-                Some((_, other)) if other.client != relay.client => return Audience::Several,
+                Some((_, other)) if !other.shares_its_way_with(relay) => return Audience::Several,
                 Some((newer, _)) if newer > id => {}
                 _ => newest = Some((id, relay)),
             }
@@ -243,7 +243,7 @@ impl Connection {
 enum Audience {
     Nobody,
     One(Relay),
-    /// Two clients' calls are under way; a guess could show one what is the other's.
+    /// Calls of several are under way; a guess could show one what is the other's.
     Several,
 }
 
