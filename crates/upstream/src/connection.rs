@@ -111,13 +111,21 @@ struct State {
     /// Calls that were given up; their answers may still come and are no fault.
     abandoned: HashSet<u64>,
     /// Answers that the server waits for, by its id.
-    asks: HashMap<Raw, AbortHandle>,
+    asks: HashMap<Raw, OpenAsk>,
     /// Capabilities whose lists have changed since they were last asked for.
     changed: BTreeSet<&'static str>,
     /// Why the conversation is over.
     end: Option<Error>,
     loss: Option<Loss>,
     answered: u64,
+}
+
+/// A request of the server that is not answered yet.
+#[derive(Debug)]
+struct OpenAsk {
+    waiter: AbortHandle,
+    /// The client that was asked, if it is known.
+    client: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -263,7 +271,7 @@ impl Connection {
             waiting.settle(Err(end.clone()));
         }
         for (_, ask) in state.asks.drain() {
-            ask.abort();
+            ask.waiter.abort();
         }
         drop(state);
         self.0.closed.cancel();

@@ -225,6 +225,42 @@ async fn person_who_is_asked_may_take_longer_than_a_call() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn person_who_has_answered_one_question_may_take_longer_for_another() {
+    let world = World::of([("a", Script::with_tools(["ask"]))])
+        .active(&["*"])
+        .call_timeout(Duration::from_secs(5))
+        .start();
+    let mut client = able_client(&world).await;
+    let question = json!({"name": "a_ask", "arguments": {"method": "elicitation/create"}});
+    let mut calls = Vec::new();
+    let mut asked = Vec::new();
+    for _ in 0..2 {
+        calls.push(client.begin("tools/call", question.clone()).await);
+        asked.push(client.next("elicitation/create").await["id"].clone());
+    }
+    for (call, asked) in calls.into_iter().zip(asked) {
+        tokio::time::sleep(Duration::from_mins(1)).await;
+        let answer = json!({"jsonrpc": "2.0", "id": asked, "result": {"action": "accept"}});
+        client.send(&answer.to_string()).await;
+        let result = client.answer(call).await["result"].clone();
+        assert_eq!(result["structuredContent"], json!({"action": "accept"}));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn question_that_is_withdrawn_gives_the_call_no_more_time() {
+    let world = World::of([("a", Script::with_tools(["ask"]))])
+        .active(&["*"])
+        .call_timeout(Duration::from_secs(5))
+        .start();
+    let mut client = able_client(&world).await;
+    let started = tokio::time::Instant::now();
+    let question = json!({"method": "elicitation/create", "cancel": true, "then": "never"});
+    assert_eq!(client.call("a_ask", question).await["isError"], true);
+    assert_eq!(started.elapsed().as_secs(), 5);
+}
+
+#[tokio::test(start_paused = true)]
 async fn change_is_not_lost_among_logs() {
     let world = World::of([("a", Script::with_tools(["chatter"]))]).active(&["*"]).start();
     let mut client = world.connect().await;

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
-use super::{Connection, Heard, Waiting};
+use super::{Connection, Heard, OpenAsk, State, Waiting};
 use crate::error::Error;
 use crate::limits::{ASK_TIMEOUT, ASKS_MAX, LINE_BYTES_MAX};
 use crate::relay::{Ask, Relay, Upcall};
@@ -160,7 +160,7 @@ impl Connection {
         match self.audience(source) {
             Audience::One(relay) => {
                 if (relay.deliver)(ask) {
-                    self.set_deadlines_of(relay.client, Some(ASK_TIMEOUT));
+                    self.state().set_deadlines_of(relay.client, Some(ASK_TIMEOUT));
                     asked = Some(relay.client);
                 }
             }
@@ -175,13 +175,10 @@ impl Connection {
                 Ok(Ok(outcome)) => outcome,
                 _ => refusal(&format!("no client could answer `{method}`")),
             };
-            connection.state().asks.remove(&ask_id);
-            if let Some(client) = asked {
-                connection.set_deadlines_of(client, None);
-            }
+            connection.state().close_ask(&ask_id);
             connection.respond(&ask_id, &outcome);
         });
-        state.asks.insert(id, waiter.abort_handle());
+        state.asks.insert(id, OpenAsk { waiter: waiter.abort_handle(), client: asked });
     }
 
     /// The server no longer wants an answer; dropping the waiter tells the client's side.
@@ -190,19 +187,8 @@ impl Connection {
             return;
         };
         let id = Raw::trusted(Bytes::copy_from_slice(id.as_bytes()));
-        if let Some(waiter) = self.state().asks.remove(&id) {
-            waiter.abort();
-        }
-    }
-
-    /// While a person is asked, the calls that wait for the answer do not run out of time;
-    /// afterwards (`None`) each has its own time again.
-    fn set_deadlines_of(&self, client: u64, extended: Option<Duration>) {
-        let now = Instant::now();
-        let mut state = self.state();
-        let is_clients = |call: &Waiting| call.relay.as_ref().is_some_and(|r| r.client == client);
-        for call in state.calls.values_mut().filter(|call| is_clients(call)) {
-            call.deadline = now + extended.unwrap_or(call.timeout);
+        if let Some(ask) = self.state().close_ask(&id) {
+            ask.waiter.abort();
         }
     }
 
@@ -237,6 +223,30 @@ impl Connection {
             }
         }
         newest.map_or(Audience::Nobody, |(_, relay)| Audience::One(relay.clone()))
+    }
+}
+
+impl State {
+    /// Forgets a request of the server, and gives the calls of the client that was asked their
+    /// own time again, unless it is still asked something else.
+    fn close_ask(&mut self, id: &Raw) -> Option<OpenAsk> {
+        let ask = self.asks.remove(id)?;
+        if let Some(client) = ask.client
+            && !self.asks.values().any(|other| other.client == Some(client))
+        {
+            self.set_deadlines_of(client, None);
+        }
+        Some(ask)
+    }
+
+    /// While a person is asked, the calls that wait for the answer do not run out of time;
+    /// afterwards (`None`) each has its own time again.
+    fn set_deadlines_of(&mut self, client: u64, extended: Option<Duration>) {
+        let now = Instant::now();
+        let is_clients = |call: &Waiting| call.relay.as_ref().is_some_and(|r| r.client == client);
+        for call in self.calls.values_mut().filter(|call| is_clients(call)) {
+            call.deadline = now + extended.unwrap_or(call.timeout);
+        }
     }
 }
 
