@@ -65,14 +65,41 @@ impl Connection {
     }
 }
 
-/// How long to wait before a stream is opened again: as the server says, or longer each time.
+/// How long to wait before a stream is opened again: longer each time, and at least as long as
+/// the server says.
 pub(crate) fn pause(asked: Option<Duration>, attempts: u32) -> Duration {
     let doubled = REOPEN_DELAY_MIN.saturating_mul(1 << attempts.min(5));
-    jittered(asked.unwrap_or(doubled).min(REOPEN_DELAY_MAX))
+    jittered(asked.unwrap_or_default().max(doubled).min(REOPEN_DELAY_MAX))
 }
 
 /// Up to a quarter more, by chance, so that many do not come back at the same moment.
 pub(crate) fn jittered(pause: Duration) -> Duration {
     let chance = RandomState::new().build_hasher().finish().to_le_bytes()[0];
     pause + pause.mul_f64(f64::from(chance) / 1024.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::pause;
+    use crate::limits::{REOPEN_DELAY_MAX, REOPEN_DELAY_MIN};
+
+    #[track_caller]
+    fn check(asked: Option<Duration>, attempts: u32, expected: Duration) {
+        let pause = pause(asked, attempts);
+        assert!(pause >= expected && pause <= expected * 5 / 4, "{pause:?}");
+    }
+
+    #[test]
+    fn server_can_lengthen_the_pause_but_not_abolish_it() {
+        for asked in [None, Some(Duration::ZERO)] {
+            check(asked, 0, REOPEN_DELAY_MIN);
+            check(asked, 2, REOPEN_DELAY_MIN * 4);
+            check(asked, 40, REOPEN_DELAY_MAX);
+        }
+        check(Some(REOPEN_DELAY_MIN * 3), 0, REOPEN_DELAY_MIN * 3);
+        check(Some(REOPEN_DELAY_MIN * 3), 2, REOPEN_DELAY_MIN * 4);
+        check(Some(Duration::MAX), 0, REOPEN_DELAY_MAX);
+    }
 }
