@@ -29,8 +29,8 @@ pub enum Launch {
     Url(Remote),
 }
 
-/// A command with its surroundings.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A command with its surroundings. Shown by names only: values and arguments may be secret.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Command {
     pub line: CommandLine,
     /// Added to our own environment.
@@ -38,12 +38,33 @@ pub struct Command {
     pub cwd: Option<PathBuf>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum CommandLine {
     /// A string for the shell.
     Shell(String),
     /// A program and its arguments, as they are.
     Direct { program: String, args: Vec<String> },
+}
+
+impl fmt::Debug for Command {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        let names: Vec<&str> = self.env.iter().map(|(name, _)| name.as_str()).collect();
+        formatter
+            .debug_struct("Command")
+            .field("line", &self.line)
+            .field("env", &names)
+            .field("cwd", &self.cwd)
+            .finish()
+    }
+}
+
+impl fmt::Debug for CommandLine {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            CommandLine::Shell(_) => formatter.write_str("Shell"),
+            CommandLine::Direct { program, .. } => write!(formatter, "Direct({program})"),
+        }
+    }
 }
 
 /// A server in this process: each call makes a fresh one and gives our end of its pipe.
@@ -209,5 +230,26 @@ impl Drop for Process {
     fn drop(&mut self) {
         // The guard ends its server and itself.
         self.signal(Signal::TERM);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Command, CommandLine};
+
+    #[test]
+    fn values_and_arguments_of_a_command_are_never_shown() {
+        let direct =
+            CommandLine::Direct { program: "tool".into(), args: vec!["--key=hush".into()] };
+        for (line, shown) in
+            [(direct, "Direct(tool)"), (CommandLine::Shell("tool --key=hush".into()), "Shell")]
+        {
+            let env = vec![("API_KEY".into(), "hush".into())];
+            let command = Command { line, env, cwd: None };
+            assert_eq!(
+                format!("{command:?}"),
+                format!(r#"Command {{ line: {shown}, env: ["API_KEY"], cwd: None }}"#)
+            );
+        }
     }
 }
