@@ -88,26 +88,55 @@ impl Url {
 
     /// The address that `reference` means on a page from here; `None` if it is on another origin.
     pub fn join(&self, reference: &str) -> Option<Url> {
-        let own = |part: fn(&Uri) -> Option<&str>| part(&self.0).unwrap_or_default();
-        let origin = format!(
-            "{}://{}",
-            own(Uri::scheme_str),
-            own(|uri| uri.authority().map(Authority::as_str))
-        );
-        let path = self.0.path();
-        let folder = path.rfind('/').map_or("/", |at| &path[..=at]);
-        let text = match reference {
-            _ if reference.contains("://") => reference.to_owned(),
-            _ if reference.starts_with("//") => return None,
-            _ if reference.starts_with('/') => format!("{origin}{reference}"),
-            _ if reference.starts_with('?') => format!("{origin}{path}{reference}"),
-            _ => format!("{origin}{folder}{reference}"),
+        let scheme = self.0.scheme_str().unwrap_or_default();
+        let authority = self.0.authority().map_or("", Authority::as_str);
+        let text = if has_scheme(reference) {
+            reference.to_owned()
+        } else if reference.starts_with("//") {
+            format!("{scheme}:{reference}")
+        } else {
+            let path = self.0.path();
+            let end = reference.find(['?', '#']).unwrap_or(reference.len());
+            let (to, rest) = reference.split_at(end);
+            let folder = path.rfind('/').map_or("/", |at| &path[..=at]);
+            let path = match to {
+                "" => path.to_owned(),
+                _ if to.starts_with('/') => without_dots(to),
+                _ => without_dots(&format!("{folder}{to}")),
+            };
+            format!("{scheme}://{authority}{path}{rest}")
         };
         let joined: Url = text.parse().ok()?;
         let same =
             joined.0.scheme() == self.0.scheme() && joined.0.authority() == self.0.authority();
         same.then_some(joined)
     }
+}
+
+/// Whether a reference begins with a scheme: a colon further on may be part of a query.
+fn has_scheme(reference: &str) -> bool {
+    let end = reference.find(['/', '?', '#']).unwrap_or(reference.len());
+    reference[..end].contains(':')
+}
+
+/// A path with `.` and `..` carried out.
+fn without_dots(path: &str) -> String {
+    let mut kept = Vec::new();
+    let mut segments = path.split('/').skip(1).peekable();
+    while let Some(segment) = segments.next() {
+        match segment {
+            "." | ".." => {
+                if segment == ".." {
+                    kept.pop();
+                }
+                if segments.peek().is_none() {
+                    kept.push("");
+                }
+            }
+            segment => kept.push(segment),
+        }
+    }
+    format!("/{}", kept.join("/"))
 }
 
 /// Shown without what follows the path, which may hold a key.
@@ -242,9 +271,20 @@ mod tests {
         assert_eq!(join("message?id=1"), at("/a/message?id=1"));
         assert_eq!(join("?id=1"), at("/a/sse?id=1"));
         assert_eq!(join("http://localhost:1/x"), at("/x"));
-        for other in
-            ["http://localhost:2/x", "https://localhost:1/x", "//evil/x", "http://u@localhost:1/x"]
-        {
+        assert_eq!(join("//localhost:1/x"), at("/x"));
+        assert_eq!(join("/message?back=http://evil/"), at("/message?back=http://evil/"));
+        assert_eq!(join("message?back=http://evil/"), at("/a/message?back=http://evil/"));
+        assert_eq!(join("../message/?id=.."), at("/message/?id=.."));
+        assert_eq!(join("./b/../../../c/."), at("/c/"));
+        assert_eq!(join(""), at("/a/sse"));
+        for other in [
+            "http://localhost:2/x",
+            "https://localhost:1/x",
+            "//evil/x",
+            "http://u@localhost:1/x",
+            "mailto:x",
+            "http:x",
+        ] {
             assert_eq!(join(other), None, "{other}");
         }
     }
