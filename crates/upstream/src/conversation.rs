@@ -6,9 +6,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use mcp::items::{Inventory, Kind};
 use mcp::json;
-use mcp::modern::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO};
+use mcp::modern::SERVER_INFO;
 use mcp::rpc::{self, Outcome, Raw};
 use mcp::text::shorten;
+use mcp::translate::request_members;
 use mcp::version::{Era, Revision};
 use tokio::time::Instant;
 
@@ -58,10 +59,8 @@ impl Introduction {
 
 /// What every request of ours says of itself in the modern era.
 static META: LazyLock<String> = LazyLock::new(|| {
-    let (revision, version) = (Revision::NEWEST_MODERN, env!("CARGO_PKG_VERSION"));
-    format!(
-        r#""_meta":{{"{PROTOCOL_VERSION}":"{revision}","{CLIENT_CAPABILITIES}":{{}},"{CLIENT_INFO}":{{"name":"toolman","version":"{version}"}}}}"#
-    )
+    let info = format!(r#"{{"name":"toolman","version":"{}"}}"#, env!("CARGO_PKG_VERSION"));
+    format!(r#""_meta":{{{}}}"#, request_members("{}", &info, None))
 });
 
 /// Introduces us to a server whose wire is a pipe.
