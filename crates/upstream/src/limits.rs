@@ -62,6 +62,13 @@ pub const IDLE_CONNECTIONS_MAX: usize = 16;
 /// For how long they are kept. Widespread servers close theirs after 5 s, and a request that
 /// crosses the closing is lost.
 pub const IDLE_CONNECTION_TIME: Duration = Duration::from_secs(4);
+/// A connection on which nothing comes for this long is probed, again after each pause, and given
+/// up when so many probes are not answered: a peer that has vanished says nothing.
+pub const PROBE_AFTER: Duration = Duration::from_secs(30);
+pub const PROBE_PAUSE: Duration = Duration::from_secs(10);
+pub const PROBES_MAX: u32 = 3;
+/// How long the rest of a refusal may take.
+pub const REFUSAL_TIME_MAX: Duration = Duration::from_secs(2);
 /// How much of a refusal is read, and how much of it is shown.
 pub const REFUSAL_BYTES_MAX: usize = 16 * 1024;
 pub const REFUSAL_CHARS_SHOWN: usize = 200;
@@ -69,6 +76,8 @@ pub const REFUSAL_CHARS_SHOWN: usize = 200;
 pub const POSTS_MAX: usize = 8;
 /// How long a remote server may take to accept one of them.
 pub const POST_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the last of them may take once the conversation is over.
+pub const LAST_POSTS_MAX: Duration = Duration::from_secs(1);
 /// How long a remote server may take to say whether it is of the modern era.
 pub const DISCOVER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a server of the oldest transport may take to say where to post to.

@@ -2,7 +2,7 @@
 //!
 //! Follows no redirects and keeps no cookies. What is said over it is not known here.
 
-use std::time::Duration;
+use std::sync::OnceLock;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt as _, Full};
@@ -14,11 +14,11 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use mcp::text::tame;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::limits::{
-    CONNECT_PAUSES, CONNECT_TIMEOUT, IDLE_CONNECTION_TIME, IDLE_CONNECTIONS_MAX, REFUSAL_BYTES_MAX,
-    REFUSAL_CHARS_SHOWN,
+    CONNECT_PAUSES, CONNECT_TIMEOUT, IDLE_CONNECTION_TIME, IDLE_CONNECTIONS_MAX, PROBE_AFTER,
+    PROBE_PAUSE, PROBES_MAX, REFUSAL_BYTES_MAX, REFUSAL_CHARS_SHOWN, REFUSAL_TIME_MAX,
 };
 use crate::remote::{Url, place};
 
@@ -47,25 +47,18 @@ pub enum Failure {
 
 impl Web {
     pub fn new(url: &Url) -> Result<Web, String> {
-        let mut connector = HttpConnector::new();
-        connector.set_nodelay(true);
-        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
-        connector.enforce_http(false);
         let mut builder = Client::builder(TokioExecutor::new());
         builder
+            .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_CONNECTION_TIME)
-            .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX);
+            .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
+            .http2_keep_alive_interval(PROBE_AFTER)
+            .http2_keep_alive_timeout(PROBE_PAUSE);
         let pool = if url.is_https() {
-            let tls = hyper_rustls::HttpsConnectorBuilder::new()
-                .with_native_roots()
-                .map_err(|error| format!("the system's certificates can't be used: {error}"))?
-                .https_only()
-                .enable_all_versions()
-                .wrap_connector(connector);
-            Pool::Tls(builder.build(tls))
+            Pool::Tls(builder.build(tls()?))
         } else {
-            Pool::Plain(builder.build(connector))
+            Pool::Plain(builder.build(tcp()))
         };
         Ok(Web { url: url.clone(), pool })
     }
@@ -100,6 +93,30 @@ impl Web {
             }
         }
     }
+}
+
+fn tcp() -> HttpConnector {
+    let mut connector = HttpConnector::new();
+    connector.set_nodelay(true);
+    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    connector.set_keepalive(Some(PROBE_AFTER));
+    connector.set_keepalive_interval(Some(PROBE_PAUSE));
+    connector.set_keepalive_retries(Some(PROBES_MAX));
+    connector.enforce_http(false);
+    connector
+}
+
+/// One for all: it takes long to load the system's certificates.
+fn tls() -> Result<HttpsConnector<HttpConnector>, String> {
+    static LOADED: OnceLock<HttpsConnector<HttpConnector>> = OnceLock::new();
+    if let Some(loaded) = LOADED.get() {
+        return Ok(loaded.clone());
+    }
+    let loading = hyper_rustls::HttpsConnectorBuilder::new()
+        .with_native_roots()
+        .map_err(|error| format!("the system's certificates can't be used: {error}"))?;
+    let tls = loading.https_only().enable_all_versions().wrap_connector(tcp());
+    Ok(LOADED.get_or_init(|| tls).clone())
 }
 
 /// The cause of causes, which says most: "connection refused".
@@ -157,7 +174,7 @@ pub async fn read_refusal(body: &mut Incoming) -> Bytes {
             }
         }
     };
-    _ = tokio::time::timeout(Duration::from_secs(2), reading).await;
+    _ = timeout(REFUSAL_TIME_MAX, reading).await;
     read.freeze()
 }
 

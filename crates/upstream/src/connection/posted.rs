@@ -1,7 +1,6 @@
 //! Requests that are posted: answered in the task that makes them, as JSON or as a stream.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::Incoming;
@@ -19,8 +18,8 @@ use super::incoming::{Source, number};
 use super::{Call, Connection, Listener, Loss, Wire};
 use crate::error::Error;
 use crate::limits::{
-    FAREWELL_MAX, LINE_BYTES_MAX, POST_TIMEOUT, POSTS_MAX, REOPEN_DELAY_MAX, REOPEN_DELAY_MIN,
-    RESUMES_MAX,
+    FAREWELL_MAX, LAST_POSTS_MAX, LINE_BYTES_MAX, POST_TIMEOUT, POSTS_MAX, REOPEN_DELAY_MAX,
+    REOPEN_DELAY_MIN, RESUMES_MAX,
 };
 use crate::sse::{Decoder, Event};
 use crate::streamable::{Streamable, Terms};
@@ -267,5 +266,5 @@ async fn post_all(http: Arc<Streamable>, mut queue: mpsc::Receiver<Bytes>) {
         while posts.try_join_next().is_some() {}
     }
     // The last may be the cancellation of a call.
-    _ = timeout(Duration::from_secs(1), posts.join_all()).await;
+    _ = timeout(LAST_POSTS_MAX, posts.join_all()).await;
 }
