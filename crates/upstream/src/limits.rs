@@ -86,6 +86,8 @@ pub const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(30);
 pub const FAREWELL_MAX: Duration = Duration::from_millis(300);
 /// Attempts in a row, without any event between, to resume the answer to one call.
 pub const RESUMES_MAX: u32 = 5;
+/// Least pause before the rest of an answer is fetched, whatever the server says.
+pub const RESUME_DELAY_MIN: Duration = Duration::from_millis(100);
 /// First pause before a stream is opened again, unless the server says; doubled each time.
 pub const REOPEN_DELAY_MIN: Duration = Duration::from_secs(1);
 /// Longest pause before a stream is opened again or a server is tried again.

@@ -19,7 +19,7 @@ use super::{Call, Connection, Listener, Loss, Wire};
 use crate::error::Error;
 use crate::limits::{
     FAREWELL_MAX, LAST_POSTS_MAX, LINE_BYTES_MAX, POST_TIMEOUT, POSTS_MAX, REOPEN_DELAY_MAX,
-    REOPEN_DELAY_MIN, RESUMES_MAX,
+    REOPEN_DELAY_MIN, RESUME_DELAY_MIN, RESUMES_MAX,
 };
 use crate::sse::{Decoder, Event};
 use crate::streamable::{Streamable, Terms};
@@ -132,7 +132,8 @@ impl Connection {
                 return Err(Error::Down { upstream: self.0.upstream.clone(), reason });
             }
             resumes += 1;
-            sleep(decoder.retry().unwrap_or(REOPEN_DELAY_MIN).min(REOPEN_DELAY_MAX)).await;
+            let pause = decoder.retry().unwrap_or(REOPEN_DELAY_MIN);
+            sleep(pause.clamp(RESUME_DELAY_MIN, REOPEN_DELAY_MAX)).await;
             let response = http.get(decoder.last_id()).await;
             let response = response.map_err(|failure| self.failed(failure))?;
             if response.status() != StatusCode::OK || !web::is_event_stream(&response) {
