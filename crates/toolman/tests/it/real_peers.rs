@@ -113,7 +113,7 @@ async fn typescript_sdks_drive_the_binary() {
 async fn rust_sdk_drives_the_binary() {
     let _loud = crate::MACHINE.read().await;
     let client = example("rmcp_client");
-    drive("underscore", &client, None::<&str>, &["legacy", "auto"]).await;
+    drive("underscore", &client, None::<&str>, &["legacy", "auto", "modern"]).await;
 }
 
 #[tokio::test]
