@@ -61,6 +61,9 @@ pub enum Error {
     #[error("{0} requests are under way; wait for some of their answers")]
     Busy(usize),
 
+    #[error("{limit} {what} at a time are the most; end some of them first")]
+    Crowded { what: &'static str, limit: usize },
+
     /// The client has cancelled the request and expects no answer.
     #[error("the request was cancelled")]
     Cancelled,
@@ -117,7 +120,7 @@ impl Error {
         let Error::Upstream(failure) = self else { return None };
         Some(match failure {
             Failure::Timeout { .. } | Failure::Unfinished { .. } => Trouble::Silent,
-            Failure::Busy { .. } => Trouble::Busy,
+            Failure::Busy { .. } | Failure::Crowded { .. } => Trouble::Busy,
             _ => Trouble::Failed,
         })
     }
@@ -144,7 +147,7 @@ impl Error {
             | Error::NotReady(_)
             | Error::Reinitialized
             | Error::IdInUse => Class::Protocol,
-            Error::Busy(_) => Class::Overload,
+            Error::Busy(_) | Error::Crowded { .. } => Class::Overload,
             Error::Cancelled => Class::Cancelled,
         }
     }

@@ -55,7 +55,7 @@ impl Listeners {
     /// A number for a stream that is about to be opened.
     fn reserve(&mut self) -> Result<u64, Error> {
         if self.open.len() >= LISTENERS_MAX {
-            return Err(Error::Busy(LISTENERS_MAX));
+            return Err(Error::Crowded { what: "streams of changes", limit: LISTENERS_MAX });
         }
         self.last += 1;
         Ok(self.last)

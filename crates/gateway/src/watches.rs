@@ -63,7 +63,7 @@ impl Gateway {
             return Ok(());
         }
         if own.count() >= WATCHES_MAX {
-            return Err(Error::Busy(WATCHES_MAX));
+            return Err(Error::Crowded { what: "watched resources", limit: WATCHES_MAX });
         }
         let asked = asked.to_owned();
         watches.push(Watch { client: client.id, listener, asked, upstream: upstream.clone(), uri });

@@ -18,25 +18,21 @@ use crate::limits::INSTRUCTIONS_CHARS_MAX;
 impl Gateway {
     /// The result of `initialize`.
     pub(crate) fn introduction(&self, scope: &Scope, revision: Revision) -> String {
-        let instructions = self.instructions(scope).map_or(String::new(), |instructions| {
-            format!(r#","instructions":{}"#, json::quote(&instructions))
-        });
         format!(
-            r#"{{"protocolVersion":"{revision}","capabilities":{},"serverInfo":{}{instructions}}}"#,
+            r#"{{"protocolVersion":"{revision}","capabilities":{},"serverInfo":{}{}}}"#,
             self.capabilities(scope, Era::Legacy),
             server_info(),
+            self.instructions_member(scope),
         )
     }
 
     /// The result of `server/discover`.
     pub(crate) fn discovery(&self, scope: &Scope) -> String {
-        let instructions = self.instructions(scope).map_or(String::new(), |instructions| {
-            format!(r#","instructions":{}"#, json::quote(&instructions))
-        });
         format!(
-            r#"{{"resultType":"complete","ttlMs":0,"cacheScope":"private","supportedVersions":["{}"],"capabilities":{}{instructions},"_meta":{{"{}":{}}}}}"#,
+            r#"{{"resultType":"complete","ttlMs":0,"cacheScope":"private","supportedVersions":["{}"],"capabilities":{}{},"_meta":{{"{}":{}}}}}"#,
             Revision::NEWEST_MODERN,
             self.capabilities(scope, Era::Modern),
+            self.instructions_member(scope),
             modern::SERVER_INFO,
             server_info(),
         )
@@ -74,6 +70,13 @@ impl Gateway {
         let part = |(name, value): (&str, Option<String>)| Some(format!(r#""{name}":{}"#, value?));
         let parts: Vec<_> = parts.into_iter().filter_map(part).collect();
         format!("{{{}}}", parts.join(","))
+    }
+
+    /// The member with the instructions, to be put after another; empty if there are none.
+    fn instructions_member(&self, scope: &Scope) -> String {
+        let instructions = self.instructions(scope);
+        instructions
+            .map_or(String::new(), |text| format!(r#","instructions":{}"#, json::quote(&text)))
     }
 
     /// Our own instructions, and what the upstreams say of themselves.

@@ -56,15 +56,6 @@ pub struct ParamHeader {
     pub name: String,
     /// The properties that lead to the argument, outermost first.
     pub path: Vec<String>,
-    pub kind: ParamKind,
-}
-
-/// The type of a mirrored argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParamKind {
-    Integer,
-    String,
-    Boolean,
 }
 
 /// The fields that an input schema asks for; the error says which annotation is not allowed.
@@ -133,17 +124,12 @@ fn annotated(
         Some(name) if !name.is_empty() && name.bytes().all(is_token) => name,
         _ => return Err(format!("`{ANNOTATION}` of its argument `{at}` is no name of a header")),
     };
-    let kind = match only_type(schema.get("type")) {
-        Some("integer") => ParamKind::Integer,
-        Some("string") => ParamKind::String,
-        Some("boolean") => ParamKind::Boolean,
-        _ => {
-            return Err(format!(
-                "`{ANNOTATION}` of its argument `{at}` needs the type integer, string or boolean"
-            ));
-        }
-    };
-    Ok(ParamHeader { name: format!("{PARAM_PREFIX}{name}"), path: path.to_vec(), kind })
+    if !matches!(only_type(schema.get("type")), Some("integer" | "string" | "boolean")) {
+        return Err(format!(
+            "`{ANNOTATION}` of its argument `{at}` needs the type integer, string or boolean"
+        ));
+    }
+    Ok(ParamHeader { name: format!("{PARAM_PREFIX}{name}"), path: path.to_vec() })
 }
 
 /// The one type that a schema allows besides null.

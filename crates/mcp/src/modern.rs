@@ -60,10 +60,14 @@ impl Envelope {
 
     /// Whether the client supports an extension.
     pub fn extends_to(&self, extension: &'static str) -> bool {
-        let extensions = self.capabilities.members(["extensions"]);
-        let Ok([Some(extensions)]) = extensions else { return false };
-        matches!(json::members(extensions.as_bytes(), [extension]), Ok([Some(_)]))
+        extends(&self.capabilities, extension)
     }
+}
+
+/// Whether capabilities, of a client or of a server, name an extension.
+pub fn extends(capabilities: &Raw, extension: &'static str) -> bool {
+    let Ok([Some(extensions)]) = capabilities.members(["extensions"]) else { return false };
+    matches!(json::members(extensions.as_bytes(), [extension]), Ok([Some(_)]))
 }
 
 /// Whether these are the parameters of a modern request: they name their revision.

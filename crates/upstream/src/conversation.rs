@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use mcp::items::{Inventory, Kind};
 use mcp::json;
-use mcp::modern::SERVER_INFO;
+use mcp::modern::{self, SERVER_INFO};
 use mcp::rpc::{self, Outcome, Raw};
 use mcp::text::shorten;
 use mcp::translate::request_members;
@@ -43,9 +43,7 @@ impl Introduction {
 
     /// Whether it supports an extension.
     pub fn extends_to(&self, extension: &'static str) -> bool {
-        let extensions = self.capabilities.members(["extensions"]);
-        let Ok([Some(extensions)]) = extensions else { return false };
-        matches!(json::members(extensions.as_bytes(), [extension]), Ok([Some(_)]))
+        modern::extends(&self.capabilities, extension)
     }
 
     /// Whether it declares a part of a capability, such as `listChanged` of `tools`.

@@ -21,6 +21,11 @@ pub enum Error {
     #[error("upstream `{upstream}` has {limit} calls under way; try again later")]
     Busy { upstream: UpstreamName, limit: usize },
 
+    #[error(
+        "upstream `{upstream}` serves {limit} clients, each in a session of its own; try again later"
+    )]
+    Crowded { upstream: UpstreamName, limit: usize },
+
     #[error("upstream `{upstream}` answered with more than {limit} bytes on one line")]
     TooLarge { upstream: UpstreamName, limit: usize },
 

@@ -10,7 +10,7 @@ use gateway::client::Client;
 use gateway::dispatch::{Request as GatewayRequest, Terms};
 use gateway::outbox;
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use mcp::json::{self, Fault};
 use mcp::rpc::Raw;
@@ -112,11 +112,7 @@ impl Endpoint {
         };
         let outcome = self.gateway.handle(client, &request, &client.outlet(outbox)).await;
         let (status, body) = reply::to_call(outcome);
-        let mut response = json_body(status, body);
-        if status == StatusCode::SERVICE_UNAVAILABLE {
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-        }
-        response
+        json_body(status, body)
     }
 }
 

@@ -124,7 +124,7 @@ async fn conversation_in_use_gives_way_to_nobody() {
     let started = world.starts("a");
     let mut late = world.connect().await;
     let refused = late.call("a_echo", json!({})).await;
-    let error = "upstream `a` has 64 calls under way; try again later";
+    let error = "upstream `a` serves 64 clients, each in a session of its own; try again later";
     assert_eq!(refused["structuredContent"]["error"], error);
     assert_eq!(world.starts("a"), started);
     clients[7].close().await;

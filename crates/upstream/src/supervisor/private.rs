@@ -51,7 +51,7 @@ impl Upstream {
         let upstream = self.name();
         let private = self.0.privates.of(client, &self.0.stop);
         let private = private
-            .ok_or_else(|| Error::Busy { upstream: upstream.clone(), limit: PRIVATES_MAX })?;
+            .ok_or_else(|| Error::Crowded { upstream: upstream.clone(), limit: PRIVATES_MAX })?;
         let opened = private.connection.get_or_try_init(|| self.open(client, &private)).await;
         if opened.is_err() {
             self.0.privates.forget(client, &private);
