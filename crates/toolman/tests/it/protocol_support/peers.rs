@@ -53,8 +53,8 @@ const SMALL: Walk = Walk {
     prompt: ("greet", r#"{"name":"Ada"}"#, "hello to Ada"),
 };
 
-/// This one reports on another stream than it answers on, so that an answer may overtake a report.
-const SLOW: Walk = Walk { progress: ("walk", r#"{"steps":3,"pause_ms":100}"#), ..SMALL };
+/// These report on another stream than they answer on, so that an answer may overtake a report.
+const SLOW: Walk = Walk { progress: ("walk", r#"{"steps":3,"pause_ms":250}"#), ..SMALL };
 
 const EVERYTHING: Walk = Walk {
     sum: ("get-sum", r#"{"a":2,"b":40}"#),
@@ -91,7 +91,7 @@ pub fn all() -> Vec<Peer> {
         list.add(title, Pipe, &format!("{python} stdio"), &auto, &SMALL);
         // The first with Streamable HTTP came half a year later.
         if revision != "2024-11-05" {
-            let walk = if revision == "2025-03-26" { &SLOW } else { &SMALL };
+            let walk = if revision == "2025-11-25" { &SMALL } else { &SLOW };
             list.add(title, Http, &format!("{python} streamable-http $PORT"), &auto, walk);
         }
         list.add(title, Sse, &format!("{python} sse $PORT"), &auto, &SMALL);
