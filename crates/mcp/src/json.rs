@@ -3,12 +3,14 @@
 //! Whatever is not asked for stays as it was sent. The checks are strict where two parsers could
 //! disagree (duplicate members, other spellings), because an upstream may read what we did not.
 
+mod scan;
+
 use std::borrow::Cow;
-use std::fmt;
 use std::ops::Range;
 
-use serde::de::{Deserializer as _, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
+use serde::de::IgnoredAny;
+
+use self::scan::{Scanner, Stop};
 
 /// Deeper nesting than this is refused: peers recurse where we do not.
 pub const DEPTH_MAX: usize = 128;
@@ -22,6 +24,8 @@ pub enum Fault {
     TooDeep,
     #[error("not a JSON object")]
     NotAnObject,
+    #[error("not a JSON array")]
+    NotAnArray,
     #[error("member `{0}` is there twice")]
     Duplicate(&'static str),
     #[error("member `{found}` must be spelled `{wanted}`")]
@@ -40,17 +44,77 @@ pub fn members<'a, const N: usize>(
     text: &'a [u8],
     wanted: [&'static str; N],
 ) -> Result<[Option<&'a str>; N], Fault> {
-    if text.iter().find(|b| !b.is_ascii_whitespace()) != Some(&b'{') {
-        let _: IgnoredAny = serde_json::from_slice(text).map_err(|e| syntax(&e))?;
-        return Err(Fault::NotAnObject);
-    }
-    let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let (found, fault) =
-        deserializer.deserialize_map(Members { wanted }).map_err(|e| syntax(&e))?;
-    deserializer.end().map_err(|e| syntax(&e))?;
+    let mut found = [None; N];
+    // A shape fault waits for the end: text that is not JSON at all is the graver one.
+    let mut fault = None;
+    let read = |name: Cow<'a, str>, value| match wanted.iter().position(|known| *known == name) {
+        Some(place) => {
+            if found[place].replace(value).is_some() {
+                fault.get_or_insert(Fault::Duplicate(wanted[place]));
+            }
+        }
+        None => {
+            if let Some(wanted) = wanted.iter().find(|known| known.eq_ignore_ascii_case(&name)) {
+                fault.get_or_insert(Fault::Spelling { found: name.into_owned(), wanted });
+            }
+        }
+    };
+    each_member(text, read)?;
     match fault {
         Some(fault) => Err(fault),
         None => Ok(found),
+    }
+}
+
+/// Reads the object in `text`, member by member.
+fn each_member<'a>(
+    text: &'a [u8],
+    mut read: impl FnMut(Cow<'a, str>, &'a str),
+) -> Result<(), Fault> {
+    let whole = std::str::from_utf8(text);
+    let whole = whole.map_err(|_| Fault::Syntax("the text is not UTF-8".into()))?;
+    let mut scanner = Scanner::new(text);
+    let mut go = || -> Result<bool, Stop> {
+        if scanner.peek() != Some(b'{') {
+            scanner.value()?;
+            scanner.finish()?;
+            return Ok(false);
+        }
+        scanner.enter(b'{')?;
+        let mut has_more = !scanner.take(b'}');
+        while has_more {
+            let name = scanner.string()?;
+            scanner.expect(b':')?;
+            let start = scanner.value()?;
+            let value = &whole[start..scanner.at()];
+            if name.has_escapes {
+                let name = &whole[name.start - 1..=name.end];
+                read(string(name).ok_or(Stop::Syntax)?, value);
+            } else {
+                read(Cow::Borrowed(&whole[name.start..name.end]), value);
+            }
+            has_more = scanner.take(b',');
+            if !has_more {
+                scanner.expect(b'}')?;
+            }
+        }
+        scanner.finish()?;
+        Ok(true)
+    };
+    match go() {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Fault::NotAnObject),
+        Err(stop) => Err(why_not(text, stop)),
+    }
+}
+
+/// The fault of a text that the scanner has refused, in words and with its place.
+#[cold]
+fn why_not(text: &[u8], stop: Stop) -> Fault {
+    match (stop, serde_json::from_slice::<IgnoredAny>(text)) {
+        (Stop::TooDeep, _) => Fault::TooDeep,
+        (Stop::Syntax, Err(error)) => syntax(&error),
+        (Stop::Syntax, Ok(_)) => Fault::Syntax("a member has no readable name".into()),
     }
 }
 
@@ -58,109 +122,52 @@ fn syntax(error: &serde_json::Error) -> Fault {
     Fault::Syntax(error.to_string())
 }
 
-struct Members<const N: usize> {
-    wanted: [&'static str; N],
-}
-
-impl<'de, const N: usize> Visitor<'de> for Members<N> {
-    type Value = ([Option<&'de str>; N], Option<Fault>);
-
-    fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = [None; N];
-        // A shape fault waits for the end: text that is not JSON at all is the graver one.
-        let mut fault = None;
-        while let Some(Key(key)) = map.next_key()? {
-            match self.wanted.iter().position(|name| *name == key) {
-                Some(place) => {
-                    let value: &'de RawValue = map.next_value()?;
-                    if found[place].replace(value.get()).is_some() {
-                        fault.get_or_insert(Fault::Duplicate(self.wanted[place]));
-                    }
-                }
-                None => {
-                    if let Some(wanted) =
-                        self.wanted.iter().find(|name| name.eq_ignore_ascii_case(&key))
-                    {
-                        let found = key.into_owned();
-                        fault.get_or_insert(Fault::Spelling { found, wanted });
-                    }
-                    let _: IgnoredAny = map.next_value()?;
-                }
-            }
-        }
-        Ok((found, fault))
-    }
-}
-
-#[derive(serde::Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
-
 /// The items of the array in `text`, each as it was written.
 pub fn elements(text: &str) -> Result<Vec<&str>, Fault> {
-    let raw: Vec<&RawValue> = serde_json::from_str(text).map_err(|e| syntax(&e))?;
-    Ok(raw.into_iter().map(RawValue::get).collect())
+    few_elements(text, usize::MAX)
 }
 
 /// The same, but a fault as soon as there are more than `max`: they cost more than their text.
 pub fn few_elements(text: &str, max: usize) -> Result<Vec<&str>, Fault> {
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let found = deserializer.deserialize_seq(AtMost(max)).map_err(|e| syntax(&e))?;
-    deserializer.end().map_err(|e| syntax(&e))?;
-    Ok(found)
-}
-
-struct AtMost(usize);
-
-impl<'de> Visitor<'de> for AtMost {
-    type Value = Vec<&'de str>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        write!(formatter, "an array of at most {}", self.0)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<Self::Value, A::Error> {
-        let mut found = Vec::new();
-        while let Some(element) = array.next_element::<&'de RawValue>()? {
-            if found.len() == self.0 {
-                return Err(A::Error::invalid_length(self.0 + 1, &self));
+    let mut scanner = Scanner::new(text.as_bytes());
+    let mut found = Vec::new();
+    let mut go = || -> Result<(), Stop> {
+        scanner.enter(b'[')?;
+        let mut has_more = !scanner.take(b']');
+        while has_more && found.len() <= max {
+            let start = scanner.value()?;
+            found.push(&text[start..scanner.at()]);
+            has_more = scanner.take(b',');
+            if !has_more {
+                scanner.expect(b']')?;
             }
-            found.push(element.get());
         }
-        Ok(found)
+        if has_more { Ok(()) } else { scanner.finish() }
+    };
+    match go() {
+        Ok(()) if found.len() <= max => Ok(found),
+        Ok(()) => Err(Fault::Syntax(format!("more than {max} elements"))),
+        Err(_) if !text.trim_start().starts_with('[') => Err(Fault::NotAnArray),
+        Err(stop) => Err(why_not(text.as_bytes(), stop)),
     }
 }
 
 /// The members of the object in `text`, each as it was written, in that order.
 pub fn entries(text: &str) -> Result<Vec<(Cow<'_, str>, &str)>, Fault> {
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    deserializer.deserialize_map(Entries).map_err(|e| syntax(&e))
-}
-
-struct Entries;
-
-impl<'de> Visitor<'de> for Entries {
-    type Value = Vec<(Cow<'de, str>, &'de str)>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = Vec::new();
-        while let Some((Key(key), value)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
-            found.push((key, value.get()));
-        }
-        Ok(found)
-    }
+    let mut found = Vec::new();
+    each_member(text.as_bytes(), |name, value| found.push((name, value)))?;
+    Ok(found)
 }
 
 /// The string in `text`, borrowed unless it holds escapes; `None` when it is no string.
 pub fn string(text: &str) -> Option<Cow<'_, str>> {
-    serde_json::from_str::<Key>(text).ok().map(|key| key.0)
+    let mut scanner = Scanner::new(text.as_bytes());
+    let written = scanner.string().ok()?;
+    scanner.finish().ok()?;
+    if !written.has_escapes {
+        return Some(Cow::Borrowed(&text[written.start..written.end]));
+    }
+    serde_json::from_str(text).ok().map(Cow::Owned)
 }
 
 /// `text` as a JSON string with its quotes.
@@ -188,39 +195,6 @@ pub fn splice(text: &[u8], edits: &[(Range<usize>, &[u8])]) -> Vec<u8> {
     }
     out.extend_from_slice(&text[done..]);
     out
-}
-
-/// Whether nesting stays within [`DEPTH_MAX`]. Expects JSON or something like it.
-pub fn depth_is_bounded(text: &[u8]) -> bool {
-    let mut depth = 0_usize;
-    let mut at = 0;
-    while at < text.len() {
-        match text[at] {
-            b'[' | b'{' => {
-                depth += 1;
-                if depth > DEPTH_MAX {
-                    return false;
-                }
-            }
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            b'"' => at = string_end(text, at + 1),
-            _ => {}
-        }
-        at += 1;
-    }
-    true
-}
-
-/// The place of the quote that ends the string whose content starts at `at`.
-fn string_end(text: &[u8], mut at: usize) -> usize {
-    while let Some(step) = text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
-        at += step;
-        if text[at] == b'"' {
-            return at;
-        }
-        at += 2;
-    }
-    text.len()
 }
 
 #[cfg(test)]

@@ -87,9 +87,6 @@ pub struct Rejection {
 
 /// Reads one frame.
 pub fn parse(frame: &Bytes) -> Result<Message, Rejection> {
-    if !json::depth_is_bounded(frame) {
-        return Err(reject(Code::PARSE, Fault::TooDeep.to_string(), None));
-    }
     let wanted = ["jsonrpc", "id", "method", "params", "result", "error"];
     let [version, id, method, params, result, error] =
         json::members(frame, wanted).map_err(|fault| shape_rejection(frame, &fault))?;
@@ -139,7 +136,7 @@ pub fn parse(frame: &Bytes) -> Result<Message, Rejection> {
 /// The messages of a batch, not read yet; `None` if the frame is none, or too large a one.
 pub fn batch(frame: &Bytes) -> Option<Vec<Bytes>> {
     let is_array = frame.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'[');
-    if !is_array || !json::depth_is_bounded(frame) {
+    if !is_array {
         return None;
     }
     let elements = json::few_elements(std::str::from_utf8(frame).ok()?, BATCH_MAX).ok()?;
