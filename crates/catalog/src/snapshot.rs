@@ -3,10 +3,10 @@
 //! Swapped whole, never edited. Exposed names are made here and nowhere else; the origin is kept
 //! beside each, so that nobody has to take a name apart.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use bytes::Bytes;
+use foldhash::{HashMap, HashMapExt as _};
 use mcp::headers::ParamHeader;
 use mcp::items::{Definition, Inventory, Kind};
 use mcp::names::{Namespace, NamespacedName, UpstreamName, UriStyle};

@@ -30,9 +30,13 @@ impl BearerToken {
             return None;
         }
         let shown = digest(&SHA256, token.as_bytes());
-        verify_slices_are_equal(&self.sha256, shown.as_ref()).ok()?;
-        Some(Caller::default())
+        is_same_secret(&self.sha256, shown.as_ref()).then(Caller::default)
     }
+}
+
+/// Whether two secrets are the same; how long that takes does not tell how much of them is.
+pub fn is_same_secret(a: &[u8], b: &[u8]) -> bool {
+    verify_slices_are_equal(a, b).is_ok()
 }
 
 /// The caller on stdio: whoever started us, under the name that was given.

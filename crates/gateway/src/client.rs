@@ -1,11 +1,16 @@
 //! One connected client: its handshake, its view, what is under way for it.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::Poll;
 
 use bytes::Bytes;
 use catalog::view::View;
+use foldhash::{HashMap, HashMapExt as _};
+use futures_util::task::AtomicWaker;
 use mcp::items::Kind;
 use mcp::json;
 use mcp::log_level::LogLevel;
@@ -17,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use upstream::relay::{Ask, Relay, Upcall};
 
 use crate::auth::Caller;
+use crate::dispatch::{Request, Terms};
 use crate::error::Error;
 use crate::limits::{ASKS_PER_CLIENT_MAX, CALLS_AT_ONCE_MAX, CALLS_PER_CLIENT_MAX};
 use crate::listeners::Listeners;
@@ -87,7 +93,7 @@ struct State {
     log_level: Option<LogLevel>,
     /// Notices that lists have changed, not sent yet.
     list_changes: BTreeSet<&'static str>,
-    calls: HashMap<CallKey, CancellationToken>,
+    calls: HashMap<CallKey, Arc<Cancellation>>,
     last_call: u64,
     last_ask: u64,
     asks: HashMap<u64, PendingAsk>,
@@ -123,17 +129,24 @@ impl Outlet {
         &self.outbox
     }
 
-    /// The same way for a request of the modern era: nothing can be asked on it, and only what
-    /// the request has asked for is told.
-    pub(crate) fn one_way(&self, log_level: Option<LogLevel>) -> Outlet {
-        let out = self.outbox.clone();
+    /// A way for a request of the modern era: nothing can be asked on it, and only what the
+    /// request has asked for is told.
+    fn one_way(client: u64, outbox: Outbox, log_level: Option<LogLevel>) -> Outlet {
+        let out = outbox.clone();
         let deliver = move |upcall| match upcall {
             Upcall::Notice(frame) => is_about_a_request(&frame, log_level) && out.try_send(frame),
             Upcall::Ask(_) => false,
         };
-        let client = self.relay.client;
         let relay = Relay { client, is_per_call: true, deliver: Arc::new(deliver) };
-        Outlet { relay, outbox: self.outbox.clone() }
+        Outlet { relay, outbox }
+    }
+
+    /// This way as a request of the modern era uses it.
+    pub(crate) fn narrowed(&self, log_level: Option<LogLevel>) -> Cow<'_, Outlet> {
+        if self.relay.is_per_call {
+            return Cow::Borrowed(self);
+        }
+        Cow::Owned(Outlet::one_way(self.relay.client, self.outbox.clone(), log_level))
     }
 }
 
@@ -223,6 +236,14 @@ impl Client {
     /// Tells that the client asks nothing more: what waits for others no longer does.
     pub fn hurry(&self) {
         self.leaving.cancel();
+    }
+
+    /// The way for one request of this client.
+    pub fn outlet_for(self: &Arc<Self>, request: &Request, outbox: Outbox) -> Outlet {
+        match &request.terms {
+            Terms::Own(envelope) => Outlet::one_way(self.id, outbox, logs::level_in(envelope)),
+            Terms::Handshake | Terms::Broken(_) => self.outlet(outbox),
+        }
     }
 
     /// A way to this client that ends in `outbox`; a message that finds it full is lost.
@@ -326,7 +347,7 @@ impl Client {
         }
     }
 
-    /// Notes that a request is under way. The token is cancelled when the client cancels it.
+    /// Notes that a request is under way, so that the client can cancel it.
     pub(crate) fn begin(&self, id: &Raw) -> Result<Underway<'_>, Error> {
         let mut state = self.state();
         if state.is_closed {
@@ -344,9 +365,9 @@ impl Client {
         if state.calls.contains_key(&key) {
             return Err(Error::IdInUse);
         }
-        let cancelled = CancellationToken::new();
-        state.calls.insert(key.clone(), cancelled.clone());
-        Ok(Underway { client: self, key, cancelled })
+        let cancellation = Arc::<Cancellation>::default();
+        state.calls.insert(key.clone(), Arc::clone(&cancellation));
+        Ok(Underway { client: self, key, cancellation })
     }
 
     pub(crate) fn cancel(&self, id: &Raw) {
@@ -482,7 +503,33 @@ impl Drop for Introducing<'_> {
 pub(crate) struct Underway<'a> {
     client: &'a Client,
     key: CallKey,
-    pub cancelled: CancellationToken,
+    cancellation: Arc<Cancellation>,
+}
+
+impl Underway<'_> {
+    /// Waits until the client cancels the request.
+    pub async fn cancelled(&self) {
+        let Cancellation { is_due, waiter } = &*self.cancellation;
+        poll_fn(|context| {
+            waiter.register(context.waker());
+            if is_due.load(Ordering::Acquire) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+}
+
+/// Ends one request; there is one task that waits for it.
+#[derive(Debug, Default)]
+struct Cancellation {
+    is_due: AtomicBool,
+    waiter: AtomicWaker,
+}
+
+impl Cancellation {
+    fn cancel(&self) {
+        self.is_due.store(true, Ordering::Release);
+        self.waiter.wake();
+    }
 }
 
 impl Drop for Underway<'_> {

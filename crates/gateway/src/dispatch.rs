@@ -10,8 +10,8 @@ use catalog::view::{Target, View};
 use mcp::headers::{self, ParamHeader};
 use mcp::items::Kind;
 use mcp::json::{self, Fault};
-use mcp::modern::{self, Envelope};
-use mcp::params::Params;
+use mcp::modern::Envelope;
+use mcp::params::{Params, subject_of};
 use mcp::rpc::{self, Message, Outcome, Raw};
 use mcp::translate::{self, Passage};
 use mcp::verdict;
@@ -26,13 +26,15 @@ use crate::refresh::changed_lists;
 use crate::tasks;
 use crate::welcome::server_info;
 
-/// A request of a client.
+/// A request of a client, its parameters read once.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub id: Raw,
     pub method: String,
     pub params: Option<Raw>,
     pub terms: Terms,
+    /// The parameters with what they are about, where the method has such.
+    subject: Option<Result<Params, Fault>>,
 }
 
 /// By which rules a request is made.
@@ -49,22 +51,60 @@ pub enum Terms {
 impl Request {
     /// A request as its parameters say it is meant.
     pub fn new(id: Raw, method: String, params: Option<Raw>) -> Request {
-        let is_modern = modern::is_modern(params.as_ref());
-        let terms = if is_modern { Terms::of(params.as_ref()) } else { Terms::Handshake };
-        Request { id, method, params, terms }
+        let subject = subject_of(&method).map(|key| Params::parse(params.as_ref(), key));
+        let envelope = match (&subject, &params) {
+            (Some(Ok(subject)), _) => {
+                subject.meta().and_then(|meta| Envelope::find(subject.raw(), meta))
+            }
+            (_, Some(params)) => {
+                let meta = params.members(["_meta"]).ok().and_then(|[meta]| meta);
+                meta.and_then(|meta| Envelope::find(params, meta))
+            }
+            (_, None) => None,
+        };
+        let terms = match envelope {
+            None => Terms::Handshake,
+            Some(Ok(envelope)) => Terms::Own(envelope),
+            Some(Err(fault)) => Terms::Broken(fault),
+        };
+        Request { id, method, params, terms, subject }
     }
 
-    /// The same in memory of its own, for a request that may be under way for long: what it was
-    /// read from holds room that others need.
-    pub fn detached(self) -> Request {
+    /// A request by the rules of a session, whatever its parameters say.
+    pub fn in_session(self) -> Request {
+        Request { terms: Terms::Handshake, ..self }
+    }
+
+    /// A request that is known to bring its own terms.
+    ///
+    /// One that may be under way for long gets memory of its own: what it was read from holds
+    /// room that others need.
+    pub fn alone(self) -> Request {
         let copy = |raw: Raw| Raw::trusted(Bytes::copy_from_slice(raw.as_bytes()));
-        let is_lasting = self.method == "subscriptions/listen";
-        if !is_lasting {
-            return self;
+        if self.method == "subscriptions/listen" {
+            let params = self.params.map(copy);
+            let terms = Terms::of(params.as_ref());
+            return Request { id: copy(self.id), params, terms, ..self };
         }
-        let params = self.params.map(copy);
-        let terms = Terms::of(params.as_ref());
-        Request { id: copy(self.id), method: self.method, params, terms }
+        let terms = match self.terms {
+            Terms::Handshake => Terms::of(self.params.as_ref()),
+            terms => terms,
+        };
+        Request { terms, ..self }
+    }
+
+    /// What the request is about.
+    pub(crate) fn subject(&self, method: &'static str) -> Result<&Params, Error> {
+        match &self.subject {
+            Some(Ok(subject)) => Ok(subject),
+            Some(Err(fault)) => Err(Error::Params { method, fault: fault.clone() }),
+            None => Err(Error::Method(self.method.clone())),
+        }
+    }
+
+    /// The name or URI of what the request is about, if it says so.
+    pub fn subject_name(&self) -> Option<&str> {
+        Some(self.subject.as_ref()?.as_ref().ok()?.name())
     }
 
     pub fn era(&self) -> Era {
@@ -146,12 +186,14 @@ impl Gateway {
             let requested = envelope.version.clone();
             return Err(Error::Revision { requested, spoken: self.0.spoken.clone() });
         }
-        tokio::select! {
-            () = self.awake() => {}
-            () = client.leaving.cancelled() => {}
+        if !self.is_awake() {
+            tokio::select! {
+                () = self.awake() => {}
+                () = client.leaving.cancelled() => {}
+            }
         }
         let log_level = self.log_level_of(envelope)?;
-        let outlet = &outlet.one_way(log_level);
+        let outlet = &*outlet.narrowed(log_level);
         match request.method.as_str() {
             "server/discover" => {
                 Ok(Outcome::Result(Raw::trusted(self.discovery(client.view().scope()))))
@@ -164,33 +206,32 @@ impl Gateway {
     /// Answers what both eras have.
     async fn answer(&self, asking: &Asking<'_>) -> Result<Outcome, Error> {
         let view = asking.client.view();
-        let params = asking.request.params.as_ref();
         match asking.request.method.as_str() {
             "tools/list" => self.list(asking, &view, Kind::Tool),
             "resources/list" => self.list(asking, &view, Kind::Resource),
             "resources/templates/list" => self.list(asking, &view, Kind::Template),
             "prompts/list" => self.list(asking, &view, Kind::Prompt),
             "tools/call" => {
-                let params = named(params, "tools/call", "name")?;
+                let params = asking.request.subject("tools/call")?;
                 if view.scope().surface.control_names().contains(&params.name()) {
-                    return activate_items(asking, &params);
+                    return activate_items(asking, params);
                 }
                 let target = view.resolve(Kind::Tool, params.name())?;
-                self.pass_on(asking, "tools/call", &params, &target).await
+                self.pass_on(asking, "tools/call", params, &target).await
             }
             "resources/read" => {
-                let params = named(params, "resources/read", "uri")?;
+                let params = asking.request.subject("resources/read")?;
                 let target = view.resolve_uri(params.name())?;
-                self.pass_on(asking, "resources/read", &params, &target).await
+                self.pass_on(asking, "resources/read", params, &target).await
             }
             "prompts/get" => {
-                let params = named(params, "prompts/get", "name")?;
+                let params = asking.request.subject("prompts/get")?;
                 let target = view.resolve(Kind::Prompt, params.name())?;
-                self.pass_on(asking, "prompts/get", &params, &target).await
+                self.pass_on(asking, "prompts/get", params, &target).await
             }
             "completion/complete" => {
                 let method = "completion/complete";
-                let (kind, params) = Params::parse_reference(params)
+                let (kind, params) = Params::parse_reference(asking.request.params.as_ref())
                     .map_err(|fault| Error::Params { method, fault })?;
                 let target = view.resolve(kind, params.name())?;
                 self.pass_on(asking, method, &params, &target).await
@@ -287,7 +328,7 @@ impl Gateway {
         request: &Request,
     ) -> Result<Outcome, Error> {
         let method = if begins { "resources/subscribe" } else { "resources/unsubscribe" };
-        let params = named(request.params.as_ref(), method, "uri")?;
+        let params = request.subject(method)?;
         if begins {
             self.watch_in_session(client, params.name())?;
         } else {
@@ -299,14 +340,15 @@ impl Gateway {
     /// The header fields that a call of a tool must come with, each with the argument it repeats.
     pub fn mirrored(&self, client: &Client, request: &Request) -> Vec<(String, Option<String>)> {
         let view = client.view();
-        if request.method != "tools/call" {
-            return Vec::new();
-        }
-        let Ok(params) = named(request.params.as_ref(), "tools/call", "name") else {
+        let Some(Ok(params)) = request.subject.as_ref().filter(|_| request.method == "tools/call")
+        else {
             return Vec::new();
         };
-        let Ok(target) = view.resolve(Kind::Tool, params.name()) else { return Vec::new() };
-        let arguments = arguments(&params);
+        let target = match view.resolve(Kind::Tool, params.name()) {
+            Ok(target) if !target.item.param_headers.is_empty() => target,
+            _ => return Vec::new(),
+        };
+        let arguments = arguments(params);
         let field =
             |header: &ParamHeader| (header.name.clone(), header.find(arguments.unwrap_or("{}")));
         target.item.param_headers.iter().map(field).collect()
@@ -368,7 +410,7 @@ impl Gateway {
         };
         tokio::select! {
             outcome = answered => Ok(passage.answer(method, outcome?)),
-            () = underway.cancelled.cancelled() => Err(Error::Cancelled),
+            () = underway.cancelled() => Err(Error::Cancelled),
         }
     }
 
@@ -411,10 +453,6 @@ fn read_introduction(params: Option<&Raw>, spoken: &Spoken) -> Result<Introducti
 /// The arguments of a call, as they were written.
 fn arguments(params: &Params) -> Option<&str> {
     params.raw().members(["arguments"]).ok().and_then(|[arguments]| arguments)
-}
-
-fn named(raw: Option<&Raw>, method: &'static str, key: &'static str) -> Result<Params, Error> {
-    Params::parse(raw, key).map_err(|fault| Error::Params { method, fault })
 }
 
 /// Carries out a call of `toolman_activate`.

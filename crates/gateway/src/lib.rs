@@ -19,7 +19,6 @@ mod tasks;
 mod watches;
 mod welcome;
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,6 +28,7 @@ use catalog::selection::Selection;
 use catalog::snapshot::{Catalog, Rules};
 use catalog::surface::Surface;
 use catalog::view::View;
+use foldhash::{HashMap, HashMapExt as _};
 use mcp::items::Inventory;
 use mcp::log_level::LogLevel;
 use mcp::names::{Namespace, UpstreamName};
@@ -133,7 +133,7 @@ impl Gateway {
             clients: Mutex::new(Clients {
                 connected: HashMap::new(),
                 principals: HashMap::new(),
-                initial: HashMap::from([(scope, Arc::new(initial))]),
+                initial: HashMap::from_iter([(scope, Arc::new(initial))]),
             }),
             last_client: AtomicU64::new(0),
             metrics,
@@ -253,6 +253,10 @@ impl Gateway {
     /// Waits for starting upstreams once; whoever asks later and without a handshake does not.
     pub async fn awake(&self) {
         self.0.awake.get_or_init(|| self.settled()).await;
+    }
+
+    pub(crate) fn is_awake(&self) -> bool {
+        self.0.awake.initialized()
     }
 
     /// Ends all upstreams.

@@ -155,7 +155,7 @@ impl Gateway {
             listener = unopened;
         }
         tokio::select! {
-            () = underway.cancelled.cancelled() => return Err(Error::Cancelled),
+            () = underway.cancelled() => return Err(Error::Cancelled),
             () = client.leaving.cancelled() => {}
             () = self.0.winding_down.cancelled() => {}
         }

@@ -53,6 +53,11 @@ impl Gateway {
     }
 }
 
+/// The level that an envelope names, if it is one.
+pub(crate) fn level_in(envelope: &Envelope) -> Option<LogLevel> {
+    LogLevel::parse(std::str::from_utf8(envelope.log_level.as_ref()?.as_bytes()).ok()?)
+}
+
 fn read(text: Option<&str>, method: &'static str, member: &'static str) -> Result<LogLevel, Error> {
     let fault = match text {
         None => Fault::Missing(member),

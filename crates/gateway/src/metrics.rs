@@ -2,11 +2,11 @@
 //!
 //! How the figures are shown is a door's matter.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use foldhash::HashMap;
 use mcp::names::UpstreamName;
 use mcp::rpc::Outcome;
 use tokio::time::Instant;

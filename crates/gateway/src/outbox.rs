@@ -1,35 +1,46 @@
 //! The way out to one client: a queue of frames, bounded in number and in bytes.
 //!
 //! Answers wait for room; what upstreams say meanwhile finds room or is lost. Nothing new is
-//! taken on for a client that does not read.
+//! taken on for a client that does not read. There is one for every request, so that an empty
+//! one has to be cheap.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
 
 use bytes::Bytes;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 
 use crate::limits::{BATCH_BYTES, OUTBOX_BYTES_MAX, OUTBOX_FRAMES_MAX};
 
 /// The sending end; its clones are the same one.
-#[derive(Clone, Debug)]
-pub struct Outbox {
-    frames: mpsc::Sender<Bytes>,
-    level: Arc<Level>,
-}
+#[derive(Debug)]
+pub struct Outbox(Arc<Shared>);
 
 /// The end from which a door sends.
 #[derive(Debug)]
-pub struct OutboxQueue {
-    frames: mpsc::Receiver<Bytes>,
-    level: Arc<Level>,
+pub struct OutboxQueue(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    frames_max: usize,
+    state: Mutex<State>,
+    /// Told when there is more room than before.
+    sunk: Notify,
 }
 
-/// How many bytes are waiting, also of answers that wait for a place.
-#[derive(Debug, Default)]
-struct Level {
-    bytes: AtomicUsize,
-    sunk: Notify,
+#[derive(Debug)]
+struct State {
+    frames: VecDeque<Bytes>,
+    /// Places that are kept free.
+    reserved: usize,
+    /// How many bytes are waiting, also of answers that wait for a place.
+    bytes: usize,
+    senders: usize,
+    /// Set once nobody will ever send what is put in here.
+    is_gone: bool,
+    reader: Option<Waker>,
 }
 
 /// A new queue.
@@ -39,21 +50,38 @@ pub fn channel() -> (Outbox, OutboxQueue) {
 
 /// A new queue with so many places.
 pub fn channel_of(frames_max: usize) -> (Outbox, OutboxQueue) {
-    let (sender, receiver) = mpsc::channel(frames_max);
-    let level = Arc::new(Level::default());
-    let outbox = Outbox { frames: sender, level: Arc::clone(&level) };
-    (outbox, OutboxQueue { frames: receiver, level })
+    let state = State {
+        frames: VecDeque::new(),
+        reserved: 0,
+        bytes: 0,
+        senders: 1,
+        is_gone: false,
+        reader: None,
+    };
+    let shared = Arc::new(Shared { frames_max, state: Mutex::new(state), sunk: Notify::new() });
+    (Outbox(Arc::clone(&shared)), OutboxQueue(shared))
 }
 
 impl Outbox {
     /// Sends an answer; waits for its place. Whether there is still somebody to send to.
     pub async fn send(&self, frame: Bytes) -> bool {
-        let counted = Counted::new(&self.level, frame.len());
-        let sent = self.frames.send(frame).await.is_ok();
-        if sent {
-            counted.hand_over();
+        let waiting = Waiting::new(&self.0, frame.len());
+        loop {
+            let sunk = self.0.sunk.notified();
+            {
+                let mut state = self.0.state();
+                if state.is_gone {
+                    return false;
+                }
+                if state.frames.len() + state.reserved < self.0.frames_max {
+                    // They are in the queue now, which gives them back.
+                    std::mem::forget(waiting);
+                    state.push(frame);
+                    return true;
+                }
+            }
+            sunk.await;
         }
-        sent
     }
 
     /// Sends what may get lost, if there is room.
@@ -63,64 +91,97 @@ impl Outbox {
         true
     }
 
-    /// A place for one frame, if there is room.
+    /// A place for one frame, if there is room and somebody to send to.
     pub fn reserve(&self) -> Option<Place<'_>> {
-        if self.is_full() {
+        let mut state = self.0.state();
+        if state.is_gone || !self.0.has_room(&state) {
             return None;
         }
-        let permit = self.frames.try_reserve().ok()?;
-        Some(Place { permit, level: &self.level })
+        state.reserved += 1;
+        Some(Place(&self.0))
     }
 
     /// Waits until the client has read enough of what waits for it.
     pub async fn has_room(&self) {
         loop {
-            let sunk = self.level.sunk.notified();
-            if !self.is_full() {
-                return;
+            let sunk = self.0.sunk.notified();
+            {
+                let state = self.0.state();
+                // Nobody waits for room at an end that is gone.
+                if state.is_gone || self.0.has_room(&state) {
+                    return;
+                }
             }
             sunk.await;
         }
     }
 
-    fn is_full(&self) -> bool {
-        let is_low = self.level.bytes.load(Ordering::Relaxed) <= OUTBOX_BYTES_MAX;
-        // Nobody waits for room at an end that is gone.
-        !(self.is_gone() || self.frames.capacity() > 0 && is_low)
-    }
-
     /// Whether nobody will ever send what is put in here.
     pub fn is_gone(&self) -> bool {
-        self.frames.is_closed()
+        self.0.state().is_gone
+    }
+}
+
+impl Clone for Outbox {
+    fn clone(&self) -> Outbox {
+        self.0.state().senders += 1;
+        Outbox(Arc::clone(&self.0))
+    }
+}
+
+impl Drop for Outbox {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.senders -= 1;
+        if state.senders == 0 {
+            state.wake_reader();
+        }
     }
 }
 
 /// A place in the queue that is kept free.
-pub struct Place<'a> {
-    permit: mpsc::Permit<'a, Bytes>,
-    level: &'a Level,
-}
+pub struct Place<'a>(&'a Shared);
 
 impl Place<'_> {
     pub fn send(self, frame: Bytes) {
-        self.level.bytes.fetch_add(frame.len(), Ordering::Relaxed);
-        self.permit.send(frame);
+        let mut state = self.0.state();
+        state.bytes += frame.len();
+        state.push(frame);
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.state().reserved -= 1;
+        self.0.sunk.notify_waiters();
     }
 }
 
 impl OutboxQueue {
     /// The next frame; `None` when there will be none.
     pub async fn recv(&mut self) -> Option<Bytes> {
-        let frame = self.frames.recv().await?;
-        self.level.sink(frame.len());
-        Some(frame)
+        poll_fn(|context| {
+            let mut state = self.0.state();
+            match state.frames.pop_front() {
+                Some(frame) => Poll::Ready(Some(self.0.sink(state, frame))),
+                None if state.senders == 0 => Poll::Ready(None),
+                None => {
+                    let waker = context.waker();
+                    if !state.reader.as_ref().is_some_and(|reader| reader.will_wake(waker)) {
+                        state.reader = Some(waker.clone());
+                    }
+                    Poll::Pending
+                }
+            }
+        })
+        .await
     }
 
     /// A frame that is there already.
     pub fn try_recv(&mut self) -> Option<Bytes> {
-        let frame = self.frames.try_recv().ok()?;
-        self.level.sink(frame.len());
-        Some(frame)
+        let mut state = self.0.state();
+        let frame = state.frames.pop_front()?;
+        Some(self.0.sink(state, frame))
     }
 
     /// Appends frames as lines: the next one, and more while they are there and small.
@@ -142,41 +203,67 @@ impl OutboxQueue {
 
 impl Drop for OutboxQueue {
     fn drop(&mut self) {
-        self.frames.close();
-        self.level.sunk.notify_waiters();
+        let frames = {
+            let mut state = self.0.state();
+            state.is_gone = true;
+            state.bytes = 0;
+            std::mem::take(&mut state.frames)
+        };
+        drop(frames);
+        self.0.sunk.notify_waiters();
     }
 }
 
-impl Level {
-    fn sink(&self, bytes: usize) {
-        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn has_room(&self, state: &State) -> bool {
+        state.frames.len() + state.reserved < self.frames_max && state.bytes <= OUTBOX_BYTES_MAX
+    }
+
+    fn sink(&self, mut state: MutexGuard<'_, State>, frame: Bytes) -> Bytes {
+        state.bytes = state.bytes.saturating_sub(frame.len());
+        drop(state);
         self.sunk.notify_waiters();
+        frame
     }
 }
 
-/// Bytes that count as waiting until they are handed over, or no longer wait.
-struct Counted<'a> {
-    level: &'a Level,
+impl State {
+    fn push(&mut self, frame: Bytes) {
+        self.frames.push_back(frame);
+        self.wake_reader();
+    }
+
+    fn wake_reader(&mut self) {
+        if let Some(reader) = self.reader.take() {
+            reader.wake();
+        }
+    }
+}
+
+/// The bytes of an answer that waits for its place.
+struct Waiting<'a> {
+    shared: &'a Shared,
     bytes: usize,
 }
 
-impl Counted<'_> {
-    fn new(level: &Level, bytes: usize) -> Counted<'_> {
-        level.bytes.fetch_add(bytes, Ordering::Relaxed);
-        Counted { level, bytes }
-    }
-
-    /// They are in the queue now, which gives them back.
-    fn hand_over(mut self) {
-        self.bytes = 0;
+impl Waiting<'_> {
+    fn new(shared: &Shared, bytes: usize) -> Waiting<'_> {
+        shared.state().bytes += bytes;
+        Waiting { shared, bytes }
     }
 }
 
-impl Drop for Counted<'_> {
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if self.bytes > 0 {
-            self.level.sink(self.bytes);
+        {
+            let mut state = self.shared.state();
+            state.bytes = state.bytes.saturating_sub(self.bytes);
         }
+        self.shared.sunk.notify_waiters();
     }
 }
 

@@ -10,7 +10,6 @@ use futures_util::future::join_all;
 use mcp::json;
 use mcp::modern::TASKS;
 use mcp::names::UpstreamName;
-use mcp::params::Params;
 use mcp::rpc::{Outcome, Raw};
 use mcp::version::Era;
 use upstream::connection::Call;
@@ -81,11 +80,10 @@ impl Gateway {
         if method == "tasks/list" {
             return self.list_tasks(asking, &runners).await;
         }
-        let params = Params::parse(asking.request.params.as_ref(), "taskId")
-            .map_err(|fault| Error::Params { method: "tasks/…", fault })?;
+        let params = asking.request.subject("tasks/…")?;
         let id = params.name();
         let upstream = self.runner_of(asking, id, &runners)?;
-        self.forward(asking, method, &params, upstream, id, &[]).await
+        self.forward(asking, method, params, upstream, id, &[]).await
     }
 
     /// The upstream at which a task of this caller runs.
@@ -157,11 +155,7 @@ impl Gateway {
 
 /// Whether an upstream runs tasks in the manner of an era.
 fn runs_tasks(upstream: &Upstream, era: Era) -> bool {
-    upstream.era() == era
-        && upstream.knows(|known| match era {
-            Era::Legacy => known.declares("tasks"),
-            Era::Modern => known.extends_to(TASKS),
-        })
+    upstream.era() == era && upstream.knows(|known| known.runs_tasks)
 }
 
 /// The id of the task that a call has begun, if it has.

@@ -21,13 +21,18 @@ const SENTINEL: (&str, &str) = ("=?base64?", "?=");
 
 /// The value of a header field for `value`: the same, unless it is not fit for a header.
 pub fn encode(value: &str) -> String {
-    let is_plain = value.bytes().all(|b| matches!(b, b' '..=b'~'));
-    let is_padded = value.starts_with(' ') || value.ends_with(' ');
-    let looks_encoded = value.starts_with(SENTINEL.0) && value.ends_with(SENTINEL.1);
-    if is_plain && !is_padded && !looks_encoded {
+    if is_plain(value) {
         return value.to_owned();
     }
     format!("{}{}{}", SENTINEL.0, STANDARD.encode(value), SENTINEL.1)
+}
+
+/// Whether a value stands in a header field as it is.
+pub fn is_plain(value: &str) -> bool {
+    let is_visible = value.bytes().all(|b| matches!(b, b' '..=b'~'));
+    let is_padded = value.starts_with(' ') || value.ends_with(' ');
+    let looks_encoded = value.starts_with(SENTINEL.0) && value.ends_with(SENTINEL.1);
+    is_visible && !is_padded && !looks_encoded
 }
 
 /// What a header field says; `None` if it holds what must not be in one or can't be decoded.

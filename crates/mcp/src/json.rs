@@ -10,7 +10,8 @@ use std::ops::Range;
 
 use serde::de::IgnoredAny;
 
-use self::scan::{Scanner, Stop};
+pub(crate) use self::scan::Scanner;
+use self::scan::Stop;
 
 /// Deeper nesting than this is refused: peers recurse where we do not.
 pub const DEPTH_MAX: usize = 128;

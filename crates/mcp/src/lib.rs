@@ -11,6 +11,7 @@ pub mod log_level;
 pub mod modern;
 pub mod names;
 pub mod params;
+pub mod pieces;
 pub mod rpc;
 pub mod text;
 pub mod translate;

@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use memchr::memmem;
-
 use crate::json::{self, Fault};
 use crate::rpc::Raw;
 
@@ -39,7 +37,19 @@ impl Envelope {
     pub fn parse(params: Option<&Raw>) -> Result<Envelope, Fault> {
         let params = params.ok_or(Fault::Missing("_meta"))?;
         let [meta] = params.members(["_meta"])?;
-        let meta = meta.ok_or(Fault::Missing("_meta"))?;
+        Envelope::read(params, meta.ok_or(Fault::Missing("_meta"))?)
+    }
+
+    /// The envelope of parameters whose `_meta` is known; `None` if they name no revision.
+    pub fn find(params: &Raw, meta: &str) -> Option<Result<Envelope, Fault>> {
+        match Envelope::read(params, meta) {
+            Ok(envelope) => Some(Ok(envelope)),
+            Err(Fault::Missing(PROTOCOL_VERSION)) => None,
+            Err(fault) => is_modern(Some(params)).then_some(Err(fault)),
+        }
+    }
+
+    fn read(params: &Raw, meta: &str) -> Result<Envelope, Fault> {
         let [version, capabilities, log_level] =
             json::members(meta.as_bytes(), [PROTOCOL_VERSION, CLIENT_CAPABILITIES, LOG_LEVEL])?;
         let version = version.ok_or(Fault::Missing(PROTOCOL_VERSION))?;
@@ -77,11 +87,7 @@ pub fn is_modern(params: Option<&Raw>) -> bool {
 
 /// The revision that a request names.
 pub fn version(params: Option<&Raw>) -> Option<Cow<'_, str>> {
-    let params = params?;
-    // Most requests of the other era end here, before anything is taken apart. Without the slash,
-    // which some encoders escape.
-    memmem::find(params.as_bytes(), b"protocolVersion")?;
-    let [meta] = params.members(["_meta"]).ok()?;
+    let [meta] = params?.members(["_meta"]).ok()?;
     let [version] = json::members(meta?.as_bytes(), [PROTOCOL_VERSION]).ok()?;
     version.map(|version| json::string(version).unwrap_or_default())
 }

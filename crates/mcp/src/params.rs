@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use crate::headers;
 use crate::items::Kind;
 use crate::json::{self, Fault};
 use crate::rpc::Raw;
@@ -25,6 +26,15 @@ pub struct Params {
 enum Key {
     Member(&'static str),
     Reference,
+}
+
+/// The parameter that names what the requests of a method are about.
+pub fn subject_of(method: &str) -> Option<&'static str> {
+    match method {
+        "resources/subscribe" | "resources/unsubscribe" => Some("uri"),
+        "tasks/result" => Some("taskId"),
+        method => headers::named_by(method),
+    }
 }
 
 impl Params {
@@ -72,6 +82,12 @@ impl Params {
         })
     }
 
+    /// `_meta`, as it was written.
+    pub fn meta(&self) -> Option<&str> {
+        let meta = self.raw.as_bytes().get(self.meta_span.clone()?)?;
+        std::str::from_utf8(meta).ok()
+    }
+
     /// The name that the client asked for.
     pub fn name(&self) -> &str {
         &self.name
@@ -89,9 +105,7 @@ impl Params {
 
     /// The parameters for an upstream of perhaps another era.
     pub fn translate(&self, passage: &Passage, upstream_name: &str, token: &str) -> Vec<u8> {
-        let meta = self.meta_span.clone().map(|span| &self.raw.as_bytes()[span]);
-        let meta = meta.map(|meta| std::str::from_utf8(meta).unwrap_or_default());
-        let Ok(Some(new)) = passage.request_meta(meta) else {
+        let Ok(Some(new)) = passage.request_meta(self.meta()) else {
             return self.forward(upstream_name, token);
         };
         let translated = match self.meta_span.clone() {

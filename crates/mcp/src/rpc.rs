@@ -85,6 +85,12 @@ pub struct Rejection {
     pub id: Option<Raw>,
 }
 
+impl Rejection {
+    pub fn malformed(reason: &str) -> Rejection {
+        reject(Code::INVALID_REQUEST, reason.into(), None)
+    }
+}
+
 /// Reads one frame.
 pub fn parse(frame: &Bytes) -> Result<Message, Rejection> {
     let wanted = ["jsonrpc", "id", "method", "params", "result", "error"];

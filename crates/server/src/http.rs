@@ -12,6 +12,7 @@ mod crowd;
 mod endpoint;
 mod events;
 mod exchange;
+mod head;
 mod legacy;
 mod metrics;
 mod modern;
@@ -23,14 +24,14 @@ mod streams;
 mod traffic;
 mod wire;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use gateway::Gateway;
 use gateway::auth::BearerToken;
 use gateway::place::Place;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::{Instant, interval, sleep, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -43,7 +44,7 @@ use crate::http::tls::Tls;
 use crate::http::traffic::Traffic;
 use crate::limits::{
     ACCEPT_COMPLAINT_EVERY, ACCEPT_PAUSE, CLOSE_MAX, CONNECTIONS_MAX, DRAIN_MAX, FILES_RESERVED,
-    HANDSHAKE_TIMEOUT, SESSION_IDLE_MAX, SESSION_SWEEP,
+    HANDSHAKE_TIMEOUT, SESSION_IDLE_MAX, SESSION_SWEEP_TICKS, TICK,
 };
 
 /// What the operator chooses.
@@ -99,14 +100,9 @@ pub async fn serve(
     let endpoint = open(gateway.clone(), settings, is_local, stop.clone());
     let connections = TaskTracker::new();
     let mut complained = None;
-    let mut sweep = interval(SESSION_SWEEP);
     loop {
         let stream = tokio::select! {
             stream = accept(&listener, &mut complained) => stream,
-            _ = sweep.tick() => {
-                endpoint.sessions.expire();
-                continue;
-            }
             () = stop.cancelled() => break,
         };
         let member = tokio::select! {
@@ -115,13 +111,11 @@ pub async fn serve(
         };
         let (endpoint, tls, stop) = (Arc::clone(&endpoint), tls.clone(), stop.clone());
         connections.spawn(async move {
-            tokio::select! {
-                () = serve_one(stream, &member.traffic, endpoint, tls, stop) => {}
-                () = member.leave.cancelled() => {}
-            }
+            serve_one(stream, &member.traffic, endpoint, tls, stop).await;
         });
     }
     drop(listener);
+    endpoint.crowd.close();
     gateway.wind_down();
     _ = timeout(DRAIN_MAX, endpoint.drained()).await;
     connections.close();
@@ -144,7 +138,7 @@ fn open(
     let crowd = Crowd::new(settings.connections_max);
     let mut places = settings.places;
     places.push(("/mcp".to_owned(), gateway.place()));
-    Arc::new(Endpoint {
+    let endpoint = Arc::new(Endpoint {
         gateway,
         sessions,
         checks,
@@ -154,7 +148,25 @@ fn open(
         under_way: TaskTracker::new(),
         has_sse: settings.has_sse,
         places,
-    })
+    });
+    tokio::spawn(look_after(Arc::downgrade(&endpoint)));
+    endpoint
+}
+
+/// Ends what nobody uses any more, for as long as there is a door.
+async fn look_after(endpoint: Weak<Endpoint>) {
+    let mut ticks = interval(TICK);
+    // After a standstill of the whole machine nobody is to blame.
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks.tick().await; // The first comes at once.
+    for tick in 1_u64.. {
+        ticks.tick().await;
+        let Some(endpoint) = endpoint.upgrade() else { return };
+        endpoint.crowd.tick();
+        if tick.is_multiple_of(SESSION_SWEEP_TICKS) {
+            endpoint.sessions.expire();
+        }
+    }
 }
 
 /// Agrees on TLS where there is one, then answers requests.
@@ -166,14 +178,14 @@ async fn serve_one(
     stop: CancellationToken,
 ) {
     let Some(Tls(acceptor)) = tls else {
-        return connection::serve(stream, traffic, endpoint, stop).await;
+        return connection::serve(stream, traffic, endpoint).await;
     };
     let agreed = tokio::select! {
         agreed = timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)) => agreed,
         () = stop.cancelled() => return,
     };
     if let Ok(Ok(stream)) = agreed {
-        connection::serve(stream, traffic, endpoint, stop).await;
+        connection::serve(stream, traffic, endpoint).await;
     }
 }
 

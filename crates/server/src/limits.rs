@@ -35,10 +35,12 @@ pub const RETRY: Duration = Duration::from_secs(1);
 pub const SESSION_ID_BYTES_MAX: usize = 128;
 /// A session that was not used for this long is forgotten.
 pub const SESSION_IDLE_MAX: Duration = Duration::from_hours(24);
-/// How often sessions that are too old are looked for.
-pub const SESSION_SWEEP: Duration = Duration::from_secs(30);
-/// Time for the first request's head, or for a later one since the end of the request before.
-pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often sessions that are too old are looked for, in ticks.
+pub const SESSION_SWEEP_TICKS: u64 = 30;
+/// How often connections are looked at: what a tick is.
+pub const TICK: Duration = Duration::from_secs(1);
+/// Ticks for the first request's head, or for a later one since the end of the request before.
+pub const HEAD_TICKS: u64 = 10;
 /// Time for agreeing on TLS.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Silence in the middle of a request's body.
@@ -67,10 +69,12 @@ pub const H2_SEND_BUFFER: usize = 64 * 1024;
 pub const H2_PING_EVERY: Duration = Duration::from_secs(20);
 /// How long its answer may take.
 pub const H2_PING_TIMEOUT: Duration = Duration::from_secs(10);
-/// A connection without a request is closed after this.
-pub const IDLE_MAX: Duration = Duration::from_mins(2);
+/// Ticks after which an HTTP/2 connection without a request is closed.
+pub const IDLE_TICKS: u64 = 120;
 /// An HTTP client that takes nothing of an answer for this long is given up.
 pub const ANSWER_STALL_MAX: Duration = Duration::from_mins(1);
+/// The same, where it is counted in ticks.
+pub const ANSWER_STALL_TICKS: u64 = 60;
 /// Bytes of an answer that are handed over at a time.
 pub const PIECE_BYTES: usize = 64 * 1024;
 /// How long what a client still sends is thrown away, so that it gets to read our answer.

@@ -9,12 +9,13 @@ mod feed;
 mod incoming;
 mod posted;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use foldhash::{HashMap, HashSet};
 use mcp::names::UpstreamName;
 use mcp::rpc::{self, Outcome, Raw};
 use mcp::version::{Era, Revision};

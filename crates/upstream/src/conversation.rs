@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use mcp::items::{Inventory, Kind};
 use mcp::json;
-use mcp::modern::{self, SERVER_INFO};
+use mcp::modern::{self, SERVER_INFO, TASKS};
 use mcp::rpc::{self, Outcome, Raw};
 use mcp::text::shorten;
 use mcp::translate::request_members;
@@ -34,6 +34,8 @@ pub struct Introduction {
     pub instructions: Option<String>,
     /// Its name and version, as it wrote them.
     pub server_info: Option<Raw>,
+    /// Whether it runs tasks, in the manner of its era.
+    pub runs_tasks: bool,
 }
 
 impl Introduction {
@@ -143,9 +145,11 @@ fn read_introduction(result: &Raw) -> Result<Introduction, String> {
     let capabilities = capabilities
         .filter(|capabilities| capabilities.starts_with('{'))
         .ok_or("its answer to `initialize` declares no capabilities")?;
+    let capabilities = result.part(capabilities);
     Ok(Introduction {
         revision,
-        capabilities: result.part(capabilities),
+        runs_tasks: matches!(capabilities.members(["tasks"]), Ok([Some(_)])),
+        capabilities,
         instructions: instructions.and_then(json::string).map(String::from),
         server_info: server_info.map(|part| result.part(part)),
     })
@@ -167,9 +171,11 @@ fn read_discovery(result: &Raw) -> Result<Introduction, String> {
         Some(meta) => json::members(meta.as_bytes(), [SERVER_INFO]).map_err(unreadable)?,
         None => [None],
     };
+    let capabilities = result.part(capabilities);
     Ok(Introduction {
         revision: Revision::NEWEST_MODERN,
-        capabilities: result.part(capabilities),
+        runs_tasks: modern::extends(&capabilities, TASKS),
+        capabilities,
         instructions: instructions.and_then(json::string).map(String::from),
         server_info: server_info.map(|part| result.part(part)),
     })

@@ -1,12 +1,17 @@
 //! What every HTTP request must show before it is looked at: host, origin, token.
 
+use std::fmt;
 use std::net::IpAddr;
+use std::sync::{Arc, OnceLock};
 
-use gateway::auth::{BearerToken, Caller};
-use hyper::header::{ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION, HOST, HeaderMap, ORIGIN};
-use hyper::{Method, Request, StatusCode, Uri};
+use gateway::auth::{BearerToken, Caller, is_same_secret};
+use gateway::client::Client;
+use gateway::place::Place;
+use hyper::header::HeaderValue;
+use hyper::{Method, StatusCode};
 
 use super::cors::CrossOrigin;
+use super::head::{Field, Head};
 
 pub struct Checks {
     pub token: BearerToken,
@@ -23,15 +28,15 @@ impl Checks {
     ///
     /// A page in the user's browser may reach us under a foreign name (DNS rebinding), so only
     /// names of this machine are served.
-    pub fn check_source(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), StatusCode> {
-        let host = headers.get(HOST).map(|host| host.to_str().unwrap_or_default());
-        let host = host.or_else(|| uri.authority().map(hyper::http::uri::Authority::as_str));
+    pub fn check_source(&self, head: &Head<'_>) -> Result<(), StatusCode> {
+        let host = head.host.value().map(|host| host.to_str().unwrap_or_default());
+        let host = host.or_else(|| head.uri.authority().map(hyper::http::uri::Authority::as_str));
         let Some(host) = host else { return Err(StatusCode::BAD_REQUEST) };
         let is_open = !self.is_local && self.hosts.is_empty();
         if !is_open && !is_this_machine(host) && !self.lists_host(host) {
             return Err(StatusCode::FORBIDDEN);
         }
-        if let Some(origin) = headers.get(ORIGIN) {
+        if let Some(origin) = head.origin.value() {
             let origin = origin.to_str().unwrap_or_default();
             let name = origin.split_once("://").map_or("", |(_, host)| host);
             let is_own = is_this_machine(name) || !self.is_local && name == host;
@@ -48,15 +53,13 @@ impl Checks {
     }
 
     /// The origin of a request, if it is one that was allowed by name.
-    pub fn cross_origin<B>(&self, request: &Request<B>) -> Option<CrossOrigin> {
-        let headers = request.headers();
-        let origin = headers.get(ORIGIN)?;
+    pub fn cross_origin(&self, head: &Head<'_>) -> Option<CrossOrigin> {
+        let origin = head.origin.value()?;
         let is_allowed = origin.to_str().is_ok_and(|origin| self.lists_origin(origin))
-            && self.check_source(request.uri(), headers).is_ok();
+            && self.check_source(head).is_ok();
         is_allowed.then(|| CrossOrigin {
             origin: origin.clone(),
-            is_preflight: request.method() == Method::OPTIONS
-                && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD),
+            is_preflight: head.method == Method::OPTIONS && head.asks_for_method,
         })
     }
 
@@ -72,9 +75,38 @@ impl Checks {
     }
 
     /// Who sends the request, if it shows the token.
-    pub fn prove(&self, headers: &HeaderMap) -> Option<Caller> {
-        let authorization = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        self.token.prove(authorization)
+    pub fn prove(&self, head: &Head<'_>) -> Option<Arc<Proof>> {
+        let caller = self.token.prove(head.authorization.text())?;
+        let copy = |field: Field<'_>| field.value().map(|value| value.as_bytes().into());
+        let (host, token) = (copy(head.host), copy(head.authorization)?);
+        Some(Arc::new(Proof { host, token, caller, principal: OnceLock::new() }))
+    }
+}
+
+/// What a request of a connection has shown; the next one mostly shows the same.
+pub struct Proof {
+    host: Option<Box<[u8]>>,
+    token: Box<[u8]>,
+    pub caller: Caller,
+    /// The client that the caller is at the place of its first request that stood alone.
+    pub principal: OnceLock<(Place, Arc<Client>)>,
+}
+
+impl Proof {
+    /// Whether a request shows the same, so that it needs no closer look.
+    pub fn holds_for(&self, head: &Head<'_>) -> bool {
+        let host = head.host.value().map(HeaderValue::as_bytes);
+        // Several clients may share a connection, so that none may guess what another has shown.
+        let is_token = |shown: &HeaderValue| is_same_secret(shown.as_bytes(), &self.token);
+        head.origin.value().is_none()
+            && host == self.host.as_deref()
+            && head.authorization.value().is_some_and(is_token)
+    }
+}
+
+impl fmt::Debug for Proof {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Proof")
     }
 }
 
@@ -95,10 +127,11 @@ fn is_this_machine(host: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use gateway::auth::BearerToken;
-    use hyper::Uri;
-    use hyper::header::{HOST, HeaderMap, HeaderValue, ORIGIN};
+    use hyper::Request;
+    use hyper::header::{HOST, ORIGIN};
 
     use super::{Checks, is_this_machine};
+    use crate::http::head::Head;
 
     #[track_caller]
     fn check(hosts: &[&str], host: &'static str, origin: Option<&'static str>, is_served: bool) {
@@ -108,9 +141,12 @@ mod tests {
             hosts: hosts.iter().map(|&host| host.to_owned()).collect(),
             origins: Vec::new(),
         };
-        let mut headers = HeaderMap::from_iter([(HOST, HeaderValue::from_static(host))]);
-        headers.extend(origin.map(|origin| (ORIGIN, HeaderValue::from_static(origin))));
-        let source = checks.check_source(&Uri::from_static("/mcp"), &headers);
+        let mut request = Request::builder().uri("/mcp").header(HOST, host);
+        if let Some(origin) = origin {
+            request = request.header(ORIGIN, origin);
+        }
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        let source = checks.check_source(&Head::of(&parts));
         assert_eq!(source.is_ok(), is_served, "{host} {origin:?}");
     }
 

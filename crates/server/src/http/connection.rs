@@ -1,33 +1,32 @@
 //! One connection, from its first byte to its end.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::{sleep_until, timeout};
-use tokio_util::sync::CancellationToken;
 
 use super::endpoint::Endpoint;
 use super::service;
-use super::traffic::{Traffic, Verdict};
+use super::traffic::{Order, Traffic};
 use super::wire::Wire;
 use crate::limits::{
     H2_CONNECTION_WINDOW, H2_PENDING_RESETS_MAX, H2_PING_EVERY, H2_PING_TIMEOUT, H2_SEND_BUFFER,
-    H2_STREAM_WINDOW, H2_STREAMS_MAX, HEAD_BYTES_MAX, HEAD_TIMEOUT, HEADERS_MAX, LINGER_MAX,
+    H2_STREAM_WINDOW, H2_STREAMS_MAX, HEAD_BYTES_MAX, HEADERS_MAX,
 };
 
-/// Answers the requests of a connection, in HTTP/1.1 or HTTP/2, as it begins.
-///
-/// After `stop` the requests under way are answered and no others are taken.
-pub async fn serve<I>(io: I, traffic: &Traffic, endpoint: Arc<Endpoint>, stop: CancellationToken)
+/// Answers the requests of a connection, in HTTP/1.1 or HTTP/2, as it begins, for as long as its
+/// traffic is ordered to.
+pub async fn serve<I>(io: I, traffic: &Traffic, endpoint: Arc<Endpoint>)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let wire = Wire::new(io, Arc::clone(traffic.lengths()));
+    let wire = Wire::new(io, Arc::clone(traffic.signs()));
     let requests = traffic.clone();
     let service = service_fn(move |request| {
         let (endpoint, traffic) = (Arc::clone(&endpoint), requests.clone());
@@ -36,34 +35,27 @@ where
     let builder = builder();
     let mut connection = pin!(builder.serve_connection(TokioIo::new(wire), service));
     let mut is_closing = false;
-    loop {
-        let next = match traffic.judge() {
-            Verdict::Fine(next) => next,
-            Verdict::Stalled => return,
-            Verdict::Idle => {
-                connection.as_mut().graceful_shutdown();
-                _ = timeout(LINGER_MAX, connection).await;
-                return;
-            }
-        };
-        tokio::select! {
-            // Errors are the client's: it left, or spoke no HTTP and was told so.
-            _ = connection.as_mut() => return,
-            () = sleep_until(next) => {}
-            () = stop.cancelled(), if !is_closing => {
+    poll_fn(|context| {
+        match traffic.ordered(context) {
+            Order::Leave => return Poll::Ready(()),
+            Order::Close if !is_closing => {
                 is_closing = true;
                 connection.as_mut().graceful_shutdown();
             }
+            Order::Close | Order::Serve => {}
         }
-    }
+        // Errors are the client's: it left, or spoke no HTTP and was told so.
+        connection.as_mut().poll(context).map(|_| ())
+    })
+    .await;
 }
 
 fn builder() -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     builder
         .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
+        // Slow heads are the crowd's matter; a timer for each would cost as much as reading it.
+        .header_read_timeout(None)
         .max_buf_size(HEAD_BYTES_MAX)
         .max_headers(HEADERS_MAX);
     builder

@@ -1,7 +1,6 @@
 //! Letting pages of other origins read our answers, where the operator has named them.
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, HeaderMap, HeaderValue, VARY,
@@ -32,7 +31,7 @@ pub fn vary(headers: &mut HeaderMap) {
 
 /// The answer to a browser that asks first. It shows no token yet.
 pub fn preflight() -> Response<Body> {
-    let mut response = Response::new(Full::new(Bytes::new()).boxed_unsync());
+    let mut response = Response::new(Body::whole(Bytes::new()));
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
     for (name, value) in [

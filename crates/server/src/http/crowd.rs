@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 
-use super::traffic::Traffic;
+use super::traffic::{Clock, Order, Traffic};
 use crate::limits::ACCEPT_PAUSE;
 
 /// The connections that are open; there are only so many places.
 pub struct Crowd {
+    clock: Clock,
     places: Arc<Semaphore>,
     members: Mutex<Members>,
 }
@@ -19,7 +19,7 @@ pub struct Crowd {
 #[derive(Default)]
 struct Members {
     last: u64,
-    open: HashMap<u64, (Traffic, CancellationToken)>,
+    open: HashMap<u64, Traffic>,
 }
 
 /// A place in the crowd, until it is dropped.
@@ -27,15 +27,13 @@ pub struct Member {
     crowd: Arc<Crowd>,
     number: u64,
     pub traffic: Traffic,
-    /// Cancelled when the place is needed for somebody else.
-    pub leave: CancellationToken,
     _place: OwnedSemaphorePermit,
 }
 
 impl Crowd {
     pub fn new(places: usize) -> Arc<Crowd> {
         let places = Arc::new(Semaphore::new(places));
-        Arc::new(Crowd { places, members: Mutex::default() })
+        Arc::new(Crowd { clock: Clock::default(), places, members: Mutex::default() })
     }
 
     /// Takes a place. Where all are taken, whoever has asked nothing for longest has to leave;
@@ -51,12 +49,12 @@ impl Crowd {
                 break place;
             }
         };
-        let (traffic, leave) = (Traffic::new(), CancellationToken::new());
+        let traffic = Traffic::new(self.clock.clone());
         let mut members = self.members();
         members.last += 1;
         let number = members.last;
-        members.open.insert(number, (traffic.clone(), leave.clone()));
-        Member { crowd: Arc::clone(self), number, traffic, leave, _place: place }
+        members.open.insert(number, traffic.clone());
+        Member { crowd: Arc::clone(self), number, traffic, _place: place }
     }
 
     /// How many connections are open.
@@ -66,11 +64,22 @@ impl Crowd {
 
     fn make_room(&self) {
         let members = self.members();
-        let staying = members.open.values().filter(|(_, leave)| !leave.is_cancelled());
-        let idle = staying.filter_map(|(traffic, leave)| Some((traffic.idle_since()?, leave)));
-        if let Some((_, leave)) = idle.min_by_key(|(since, _)| *since) {
-            leave.cancel();
+        let staying = members.open.values().filter(|traffic| !traffic.is_leaving());
+        let idle = staying.filter_map(|traffic| Some((traffic.idle_since()?, traffic)));
+        if let Some((_, traffic)) = idle.min_by_key(|(since, _)| *since) {
+            traffic.order(Order::Leave);
         }
+    }
+
+    /// Lets a tick pass, and ends the connections where nothing goes on.
+    pub fn tick(&self) {
+        self.clock.tick();
+        self.members().open.values().for_each(Traffic::judge);
+    }
+
+    /// Closes all connections once their requests are answered.
+    pub fn close(&self) {
+        self.members().open.values().for_each(|traffic| traffic.order(Order::Close));
     }
 
     fn members(&self) -> MutexGuard<'_, Members> {
@@ -88,6 +97,7 @@ impl Drop for Member {
 mod tests {
     use std::time::Duration;
 
+    use hyper::Version;
     use tokio::time::timeout;
 
     use super::Crowd;
@@ -97,22 +107,23 @@ mod tests {
         // L18
         let crowd = Crowd::new(3);
         let (busy, first, second) = (crowd.join().await, crowd.join().await, crowd.join().await);
-        let request = busy.traffic.begin();
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        drop(first.traffic.begin()); // It has asked just now.
-        let leave = second.leave.clone();
+        let request = busy.traffic.begin(Version::HTTP_11);
+        crowd.tick();
+        drop(first.traffic.begin(Version::HTTP_11)); // It has asked just now.
         let leaving = tokio::spawn(async move {
-            leave.cancelled().await;
-            drop(second);
+            while !second.traffic.is_leaving() {
+                tokio::task::yield_now().await;
+            }
         });
         let newcomer = crowd.join().await;
         leaving.await.unwrap();
-        assert!(!busy.leave.is_cancelled() && !first.leave.is_cancelled());
+        assert!(!busy.traffic.is_leaving() && !first.traffic.is_leaving());
         assert_eq!(crowd.count(), 3);
         // Who is being served is not sent away.
-        let requests = (first.traffic.begin(), newcomer.traffic.begin());
+        let begin = |member: &super::Member| member.traffic.begin(Version::HTTP_11);
+        let requests = (begin(&first), begin(&newcomer));
         assert!(timeout(Duration::from_mins(1), crowd.join()).await.is_err());
-        assert!([&busy, &first, &newcomer].iter().all(|member| !member.leave.is_cancelled()));
+        assert!([&busy, &first, &newcomer].iter().all(|member| !member.traffic.is_leaving()));
         drop((request, requests));
     }
 }

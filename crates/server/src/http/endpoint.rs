@@ -5,36 +5,35 @@ use std::sync::Arc;
 use bytes::Bytes;
 use gateway::Gateway;
 use gateway::auth::Caller;
+use gateway::client::Client;
 use gateway::dispatch::Request as GatewayRequest;
 use gateway::error::{Class, Error};
 use gateway::outbox::{self, OutboxQueue};
 use gateway::place::{Misplaced, Place};
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::header::{HeaderValue, WWW_AUTHENTICATE};
+use hyper::{Method, Response, StatusCode};
 use mcp::rpc::{self, Message, Outcome, Rejection};
-use mcp::version::Revision;
+use mcp::version::{Era, Revision};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::checks::Checks;
+use super::checks::{Checks, Proof};
 use super::crowd::Crowd;
 use super::events::{self, Body};
 use super::exchange::{
-    EVENT_STREAM, Refused, Streaming, Work, check_accept, empty, error, first_of, is_json, json,
-    lists, not_allowed, plain, read, refuse, stream,
+    Refused, Streaming, Work, empty, error, first_of, json, not_allowed, plain, read, refuse,
+    stream,
 };
+use super::head::Head;
 use super::metrics::Metrics;
-use super::modern;
 use super::sessions::{Session, Sessions};
 use super::streams::{self, EventId, STANDING, Streams};
+use super::traffic::Traffic;
 use crate::limits::SESSION_ID_BYTES_MAX;
 use crate::{batch, reply};
 
 const SESSION: &str = "mcp-session-id";
-pub(super) const VERSION: &str = "mcp-protocol-version";
-const NAMESPACE: &str = "x-namespace";
-const LAST_EVENT: &str = "last-event-id";
 
 pub struct Endpoint {
     pub(super) gateway: Gateway,
@@ -58,10 +57,15 @@ impl Endpoint {
         self.under_way.wait().await;
     }
 
-    pub async fn respond(self: &Arc<Self>, request: Request<Incoming>) -> Response<Body> {
-        let path = request.uri().path();
-        let is_mcp = self.place_at(path).is_some() || matches!(path, "/sse" | "/messages");
-        self.route(request).await.unwrap_or_else(|Refused(status, reason)| {
+    pub async fn respond(
+        self: &Arc<Self>,
+        traffic: &Traffic,
+        head: &Head<'_>,
+        body: Incoming,
+    ) -> Response<Body> {
+        let path = head.path();
+        self.route(traffic, head, body).await.unwrap_or_else(|Refused(status, reason)| {
+            let is_mcp = self.place_at(path).is_some() || matches!(path, "/sse" | "/messages");
             let mut response = if is_mcp {
                 error(status, &reason)
             } else {
@@ -78,13 +82,16 @@ impl Endpoint {
 
     async fn route(
         self: &Arc<Self>,
-        request: Request<Incoming>,
+        traffic: &Traffic,
+        head: &Head<'_>,
+        body: Incoming,
     ) -> Result<Response<Body>, Refused> {
-        let (uri, headers) = (request.uri(), request.headers());
-        if let Err(status) = self.checks.check_source(uri, headers) {
-            return refuse(status, "this host or origin is not served");
-        }
-        match (uri.path(), request.method()) {
+        let known = traffic.proof().filter(|proof| proof.holds_for(head));
+        let proof = match known {
+            Some(proof) => Some(proof),
+            None => self.check(traffic, head)?,
+        };
+        match (head.path(), head.method) {
             ("/health" | "/healthz", &Method::GET) => return Ok(self.health(StatusCode::OK)),
             ("/readyz", &Method::GET) if self.gateway.health().is_settled => {
                 return Ok(self.health(StatusCode::OK));
@@ -92,42 +99,61 @@ impl Endpoint {
             ("/readyz", &Method::GET) => return Ok(self.health(StatusCode::SERVICE_UNAVAILABLE)),
             _ => {}
         }
-        let Some(caller) = self.checks.prove(headers) else {
+        let Some(proof) = proof else {
             let reason = "send the token as `Authorization: Bearer …`";
             return refuse(StatusCode::UNAUTHORIZED, reason);
         };
-        match (uri.path(), request.method()) {
+        let caller = &proof.caller;
+        match (head.path(), head.method) {
             (path, _) if self.place_at(path).is_some() => {}
             ("/metrics", &Method::GET) => return Ok(self.show_metrics()),
-            ("/sse", &Method::GET) if self.has_sse => return self.open_sse(caller, headers),
+            ("/sse", &Method::GET) if self.has_sse => return self.open_sse(caller, head),
             ("/messages", &Method::POST) if self.has_sse => {
-                return self.post_message(request).await;
+                return self.post_message(head, body).await;
             }
-            _ => return self.rest(&caller, request).await,
+            _ => return self.rest(caller, head, body).await,
         }
-        let place = self.place(uri.path(), headers)?;
-        match *request.method() {
-            Method::POST => self.post(caller, &place, request).await,
+        let place = self.place(head)?;
+        match *head.method {
+            Method::POST => self.post(&proof, &place, head, body).await,
             // Requests that stand alone have neither streams of their own nor sessions.
-            _ if modern::is_named(headers) => Ok(not_allowed("POST")),
-            Method::GET => self.get(&place, headers),
-            Method::DELETE => self.delete(&place, headers),
+            _ if head.is_modern() => Ok(not_allowed("POST")),
+            Method::GET => self.get(&place, head),
+            Method::DELETE => self.delete(&place, head),
             _ => Ok(not_allowed("GET, POST, DELETE")),
         }
+    }
+
+    /// Looks at where a request comes from and what it shows, which is kept for the next one.
+    fn check(&self, traffic: &Traffic, head: &Head<'_>) -> Result<Option<Arc<Proof>>, Refused> {
+        if let Err(status) = self.checks.check_source(head) {
+            return refuse(status, "this host or origin is not served");
+        }
+        let proof = self.checks.prove(head);
+        if let Some(proof) = &proof {
+            traffic.keep_proof(Arc::clone(proof));
+        }
+        Ok(proof)
     }
 
     pub(super) fn place_at(&self, path: &str) -> Option<&Place> {
         self.places.iter().find(|(known, _)| known == path).map(|(_, place)| place)
     }
 
+    /// The client whose requests at a place belong to no session.
+    pub(super) fn principal(&self, proof: &Proof, place: &Place) -> Arc<Client> {
+        let find = || self.gateway.principal(&proof.caller, place);
+        let (known, client) = proof.principal.get_or_init(|| (place.clone(), find()));
+        if known == place { Arc::clone(client) } else { find() }
+    }
+
     /// Where a request is made: by its path, or the usual place, and by the namespace it names.
-    pub(super) fn place(&self, path: &str, headers: &HeaderMap) -> Result<Place, Refused> {
+    pub(super) fn place(&self, head: &Head<'_>) -> Result<Place, Refused> {
         let usual = || self.gateway.place();
-        let place = self.place_at(path).cloned().unwrap_or_else(usual);
-        let mut named = headers.get_all(NAMESPACE).iter();
-        let namespace = match (named.next().map(|name| name.to_str()), named.next()) {
+        let place = self.place_at(head.path()).cloned().unwrap_or_else(usual);
+        let namespace = match (head.namespace.value(), head.namespace.text()) {
             (None, _) => None,
-            (Some(Ok(name)), None) if !name.is_empty() => Some(name),
+            (_, Some(name)) if !name.is_empty() && !head.namespace.is_repeated => Some(name),
             _ => {
                 let reason = "name one namespace in `X-Namespace`, in plain letters";
                 return refuse(StatusCode::BAD_REQUEST, reason);
@@ -169,42 +195,63 @@ impl Endpoint {
 
     async fn post(
         &self,
-        caller: Caller,
+        proof: &Proof,
         place: &Place,
-        request: Request<Incoming>,
+        head: &Head<'_>,
+        body: Incoming,
     ) -> Result<Response<Body>, Refused> {
-        let (head, body) = request.into_parts();
-        let headers = head.headers;
-        if !is_json(&headers) {
+        if !head.has_json() {
             return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send `application/json`");
         }
         let frame = read(body).await?;
-        let parsed = rpc::parse(&frame);
-        if let Ok(message) = &parsed
-            && modern::is_meant(&headers, message)
-        {
-            return self.post_alone(&caller, place, &headers, message.clone()).await;
-        }
-        let version = self.version(&headers)?;
-        let message = match parsed {
-            Ok(Message::Request { id, method, params }) if method == "initialize" => {
-                let revision = self.gateway.revision_asked(params.as_ref());
-                check_accept(&headers, revision)?;
-                let request = GatewayRequest::new(id, method, params);
-                return Ok(self.initialize(caller, place, &request).await);
-            }
+        let message = match rpc::parse(&frame) {
             Ok(message) => message,
             Err(rejection) => {
-                let session = self.session(place, &headers, version).ok();
+                let session = self.session(place, head, self.version(head)?).ok();
                 return self.batch(session, &frame, &rejection).await;
             }
         };
-        let session = self.session(place, &headers, version)?;
-        check_accept(&headers, session.revision())?;
-        let Some(request) = self.gateway.take(&session.client, message) else {
-            return Ok(empty(StatusCode::ACCEPTED));
+        let request = match message {
+            Message::Request { id, method, params } => GatewayRequest::new(id, method, params),
+            message => return self.post_notice(place, head, message),
         };
-        Ok(self.answer(session, request, Streaming::wanted(&headers)).await)
+        if request.era() == Era::Modern || head.is_modern() {
+            return self.post_alone(proof, place, head, request.alone()).await;
+        }
+        let version = self.version(head)?;
+        if request.method == "initialize" {
+            let revision = self.gateway.revision_asked(request.params.as_ref());
+            head.check_accept(revision)?;
+            return Ok(self.initialize(&proof.caller, place, &request).await);
+        }
+        let session = self.session(place, head, version)?;
+        head.check_accept(session.revision())?;
+        Ok(self.answer(session, request, head.streaming()).await)
+    }
+
+    /// Takes a message that is no request.
+    fn post_notice(
+        &self,
+        place: &Place,
+        head: &Head<'_>,
+        message: Message,
+    ) -> Result<Response<Body>, Refused> {
+        let (is_notice, params) = match &message {
+            Message::Notification { params, .. } => (true, params.as_ref()),
+            _ => (false, None),
+        };
+        if !head.is_modern() && !mcp::modern::is_modern(params) {
+            let session = self.session(place, head, self.version(head)?)?;
+            head.check_accept(session.revision())?;
+            self.gateway.take(&session.client, message);
+            return Ok(empty(StatusCode::ACCEPTED));
+        }
+        head.check_accept(Revision::NEWEST_MODERN)?;
+        if is_notice {
+            // Nothing that is under way can be spoken of here: it ends when its stream does.
+            return Ok(empty(StatusCode::ACCEPTED));
+        }
+        refuse(StatusCode::BAD_REQUEST, "nobody has asked for this answer")
     }
 
     /// Several messages at once, where the session's revision has that.
@@ -228,11 +275,11 @@ impl Endpoint {
 
     async fn initialize(
         &self,
-        caller: Caller,
+        caller: &Caller,
         place: &Place,
         request: &GatewayRequest,
     ) -> Response<Body> {
-        let newcomer = self.sessions.admit(caller, place);
+        let newcomer = self.sessions.admit(caller.clone(), place);
         let client = newcomer.client();
         let (outbox, _) = outbox::channel();
         let outcome = self.gateway.handle(client, request, &client.outlet(outbox)).await;
@@ -292,12 +339,12 @@ impl Endpoint {
         stream(events::body(primer, events, CancellationToken::new()))
     }
 
-    fn get(&self, place: &Place, headers: &HeaderMap) -> Result<Response<Body>, Refused> {
-        if !lists(headers, ACCEPT.as_str(), EVENT_STREAM) {
+    fn get(&self, place: &Place, head: &Head<'_>) -> Result<Response<Body>, Refused> {
+        if !head.accepts_streams() {
             return refuse(StatusCode::NOT_ACCEPTABLE, "accept `text/event-stream`");
         }
-        let session = self.session(place, headers, self.version(headers)?)?;
-        let asked = headers.get(LAST_EVENT).map(|id| id.to_str().ok().and_then(EventId::parse));
+        let session = self.session(place, head, self.version(head)?)?;
+        let asked = head.last_event.value().map(|id| id.to_str().ok().and_then(EventId::parse));
         let (first, events) = match asked {
             Some(Some(id)) if session.streams.knows(id) => {
                 (None, session.streams.read(id.stream, Some(id.event)))
@@ -311,9 +358,9 @@ impl Endpoint {
         Ok(stream(events::body(first, events, self.stop.clone())))
     }
 
-    fn delete(&self, place: &Place, headers: &HeaderMap) -> Result<Response<Body>, Refused> {
-        self.session(place, headers, None)?;
-        self.sessions.close(session_id(headers)?);
+    fn delete(&self, place: &Place, head: &Head<'_>) -> Result<Response<Body>, Refused> {
+        self.session(place, head, None)?;
+        self.sessions.close(session_id(head)?);
         Ok(empty(StatusCode::NO_CONTENT))
     }
 
@@ -321,10 +368,10 @@ impl Endpoint {
     fn session(
         &self,
         place: &Place,
-        headers: &HeaderMap,
+        head: &Head<'_>,
         version: Option<Revision>,
     ) -> Result<Arc<Session>, Refused> {
-        let session = self.sessions.find(session_id(headers)?);
+        let session = self.sessions.find(session_id(head)?);
         let Some(session) = session.filter(|session| session.place == *place) else {
             return refuse(StatusCode::NOT_FOUND, UNKNOWN_SESSION);
         };
@@ -337,8 +384,8 @@ impl Endpoint {
     }
 
     /// The revision that the request names, which must be one that is spoken.
-    fn version(&self, headers: &HeaderMap) -> Result<Option<Revision>, Refused> {
-        let Some(version) = headers.get(VERSION) else { return Ok(None) };
+    fn version(&self, head: &Head<'_>) -> Result<Option<Revision>, Refused> {
+        let Some(version) = head.protocol.value() else { return Ok(None) };
         let spoken = self.gateway.spoken();
         let known = version.to_str().ok().and_then(|version| spoken.parse(version));
         if known.is_some() {
@@ -376,8 +423,8 @@ fn status(outcome: &Result<Outcome, Error>) -> StatusCode {
 
 pub(super) const UNKNOWN_SESSION: &str = "there is no such session; start anew with `initialize`";
 
-fn session_id(headers: &HeaderMap) -> Result<&str, Refused> {
-    match headers.get(SESSION).map(|id| id.to_str()) {
+fn session_id<'h>(head: &Head<'h>) -> Result<&'h str, Refused> {
+    match head.session.value().map(|id| id.to_str()) {
         Some(Ok(id)) if id.len() <= SESSION_ID_BYTES_MAX => Ok(id),
         Some(_) => {
             refuse(StatusCode::BAD_REQUEST, "the header `Mcp-Session-Id` is not one of ours")

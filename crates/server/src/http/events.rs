@@ -1,13 +1,12 @@
-//! Server-sent events as a response body.
+//! The bodies of answers: whole ones, and streams of server-sent events.
 
-use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::stream::{self, Stream, StreamExt as _};
 use gateway::outbox::OutboxQueue;
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, StreamBody};
-use hyper::body::Frame;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -16,17 +15,70 @@ use crate::limits::KEEP_ALIVE;
 
 const STILL_HERE: Bytes = Bytes::from_static(b": still here\n\n");
 
-pub type Body = UnsyncBoxBody<Bytes, Infallible>;
+/// The body of an answer.
+pub enum Body {
+    Whole(Bytes),
+    Stream(Pin<Box<dyn Stream<Item = Result<Bytes, Broken>> + Send>>),
+}
+
+/// An answer can't be brought to its end; its client sees the connection break.
+#[derive(Debug, thiserror::Error)]
+#[error("the answer broke off")]
+pub struct Broken;
+
+impl Body {
+    pub fn whole(bytes: impl Into<Bytes>) -> Body {
+        Body::Whole(bytes.into())
+    }
+
+    fn stream(chunks: impl Stream<Item = Bytes> + Send + 'static) -> Body {
+        Body::Stream(Box::pin(chunks.map(Ok)))
+    }
+
+    /// The same, with something that goes when it does.
+    pub fn with(self, companion: impl Send + Unpin + 'static) -> Body {
+        let Body::Stream(chunks) = self else { return self };
+        Body::Stream(Box::pin(chunks.inspect(move |_| _ = &companion)))
+    }
+}
+
+impl HttpBody for Body {
+    type Data = Bytes;
+    type Error = Broken;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        match self.get_mut() {
+            Body::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Body::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Body::Stream(chunks) => {
+                chunks.as_mut().poll_next(context).map(|chunk| chunk.map(|c| c.map(Frame::data)))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Body::Whole(bytes) if bytes.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Body::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Body::Stream(_) => SizeHint::default(),
+        }
+    }
+}
 
 /// A body of what comes until `work` is done, and of what it makes. The work ends with the body:
 /// a client that leaves wants no answer.
 pub fn live(first: Option<Bytes>, queue: OutboxQueue, work: Work) -> Body {
     let state = Live { first, queue, work: Some(work), last: None };
-    let chunks = stream::unfold(state, |mut live| async move {
+    Body::stream(stream::unfold(state, |mut live| async move {
         let chunk = live.next().await?;
-        Some((Ok(Frame::data(chunk)), live))
-    });
-    StreamBody::new(chunks).boxed_unsync()
+        Some((chunk, live))
+    }))
 }
 
 struct Live {
@@ -66,7 +118,7 @@ fn event(frame: Bytes) -> Bytes {
 /// `first` is sent as it is, before them.
 pub fn body(first: Option<Bytes>, events: OutboxQueue, stop: CancellationToken) -> Body {
     let state = (first, events, stop);
-    let chunks = stream::unfold(state, |(first, mut events, stop)| async move {
+    Body::stream(stream::unfold(state, |(first, mut events, stop)| async move {
         let chunk = match first {
             Some(first) => first,
             None => tokio::select! {
@@ -77,7 +129,6 @@ pub fn body(first: Option<Bytes>, events: OutboxQueue, stop: CancellationToken) 
                 () = sleep(KEEP_ALIVE) => STILL_HERE,
             },
         };
-        Some((Ok(Frame::data(chunk)), (None, events, stop)))
-    });
-    StreamBody::new(chunks).boxed_unsync()
+        Some((chunk, (None, events, stop)))
+    }))
 }

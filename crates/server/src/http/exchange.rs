@@ -5,18 +5,14 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use gateway::outbox::OutboxQueue;
-use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use mcp::rpc::{self, Code};
-use mcp::version::Revision;
 
 use super::body::{self, Fault};
 use super::events::Body;
 use crate::limits::MESSAGE_BYTES_MAX;
-
-pub const EVENT_STREAM: &str = "text/event-stream";
 
 /// Makes the answer to a request.
 pub type Work = Pin<Box<dyn Future<Output = (StatusCode, Bytes)> + Send>>;
@@ -36,18 +32,6 @@ pub enum Streaming {
     Accepted,
     /// It is what the client names first.
     Preferred,
-}
-
-impl Streaming {
-    pub fn wanted(headers: &HeaderMap) -> Streaming {
-        let first = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
-        let first = first.and_then(|accept| accept.split([',', ';']).next());
-        match first.map(str::trim) {
-            Some(EVENT_STREAM) => Streaming::Preferred,
-            _ if lists(headers, ACCEPT.as_str(), EVENT_STREAM) => Streaming::Accepted,
-            _ => Streaming::Refused,
-        }
-    }
 }
 
 /// What comes before the answer, if anything does; otherwise the answer.
@@ -73,45 +57,6 @@ pub async fn plain(work: Work) -> Response<Body> {
     json(status, frame)
 }
 
-/// Whether the client accepts what the answer to a POST may be.
-pub fn check_accept(headers: &HeaderMap, revision: Revision) -> Result<(), Refused> {
-    let accepts = |media_type: &str| lists(headers, ACCEPT.as_str(), media_type);
-    match (accepts("application/json"), accepts(EVENT_STREAM)) {
-        (true, true) => Ok(()),
-        (true, false) if !revision.must_accept_streams() => Ok(()),
-        _ => {
-            let reason = "accept both `application/json` and `text/event-stream`";
-            refuse(StatusCode::NOT_ACCEPTABLE, reason)
-        }
-    }
-}
-
-/// Whether the body is said to be JSON in UTF-8.
-pub fn is_json(headers: &HeaderMap) -> bool {
-    let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let mut parts = content_type.unwrap_or_default().split(';').map(str::trim);
-    let is_json = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"));
-    is_json && parts.all(|part| !is_other_charset(part))
-}
-
-fn is_other_charset(parameter: &str) -> bool {
-    let (name, value) = parameter.split_once('=').unwrap_or_default();
-    name.eq_ignore_ascii_case("charset") && !value.trim_matches('"').eq_ignore_ascii_case("utf-8")
-}
-
-/// Whether a header names a media type, by itself or by a wildcard.
-pub fn lists(headers: &HeaderMap, header: &str, media_type: &str) -> bool {
-    let of_type = media_type.split_once('/').map(|(main, _)| format!("{main}/*"));
-    headers.get_all(header).iter().filter_map(|value| value.to_str().ok()).any(|value| {
-        value.split(',').any(|entry| {
-            let entry = entry.split(';').next().unwrap_or_default().trim();
-            entry.eq_ignore_ascii_case(media_type)
-                || entry == "*/*"
-                || of_type.as_deref().is_some_and(|of_type| entry.eq_ignore_ascii_case(of_type))
-        })
-    })
-}
-
 pub async fn read(body: Incoming) -> Result<Bytes, Refused> {
     let (status, reason) = match body::read(body).await {
         Ok(frame) => return Ok(frame),
@@ -130,7 +75,7 @@ pub async fn read(body: Incoming) -> Result<Bytes, Refused> {
 }
 
 pub fn json(status: StatusCode, frame: Bytes) -> Response<Body> {
-    let mut response = Response::new(Full::new(frame).boxed_unsync());
+    let mut response = Response::new(Body::Whole(frame));
     *response.status_mut() = status;
     let value = HeaderValue::from_static("application/json");
     response.headers_mut().insert(CONTENT_TYPE, value);
@@ -143,7 +88,7 @@ pub fn error(status: StatusCode, reason: &str) -> Response<Body> {
 }
 
 pub fn empty(status: StatusCode) -> Response<Body> {
-    let mut response = Response::new(Full::new(Bytes::new()).boxed_unsync());
+    let mut response = Response::new(Body::Whole(Bytes::new()));
     *response.status_mut() = status;
     response
 }

@@ -7,15 +7,14 @@ use std::sync::Arc;
 use gateway::auth::Caller;
 use gateway::dispatch::Request as GatewayRequest;
 use gateway::outbox;
-use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
-use hyper::{Request, Response, StatusCode, Uri};
+use hyper::{Response, StatusCode, Uri};
 use mcp::rpc;
 
 use super::endpoint::{Endpoint, UNKNOWN_SESSION};
 use super::events::{self, Body};
-use super::exchange::{EVENT_STREAM, Refused, empty, is_json, json, lists, read, refuse, stream};
+use super::exchange::{Refused, empty, json, read, refuse, stream};
+use super::head::Head;
 use super::sessions::Session;
 use super::streams::STANDING;
 use crate::reply;
@@ -24,14 +23,14 @@ impl Endpoint {
     /// Opens the stream, and with it a session that ends when the stream does.
     pub(super) fn open_sse(
         self: &Arc<Self>,
-        caller: Caller,
-        headers: &HeaderMap,
+        caller: &Caller,
+        head: &Head<'_>,
     ) -> Result<Response<Body>, Refused> {
-        if !lists(headers, ACCEPT.as_str(), EVENT_STREAM) {
+        if !head.accepts_streams() {
             return refuse(StatusCode::NOT_ACCEPTABLE, "accept `text/event-stream`");
         }
-        let place = self.place("/sse", headers)?;
-        let id = self.sessions.admit(caller, &place).open();
+        let place = self.place(head)?;
+        let id = self.sessions.admit(caller.clone(), &place).open();
         let Some(session) = self.sessions.find(&id) else {
             return refuse(StatusCode::SERVICE_UNAVAILABLE, "there are too many sessions");
         };
@@ -39,28 +38,23 @@ impl Endpoint {
         let events = session.streams.read(STANDING, None);
         let body = events::body(Some(first.into()), events, self.stop.clone());
         let ending = Ending { endpoint: Arc::clone(self), id };
-        // What is moved into the body goes with it.
-        let body = body.map_frame(move |frame| {
-            let _ending = &ending;
-            frame
-        });
-        Ok(stream(body.boxed_unsync()))
+        Ok(stream(body.with(ending)))
     }
 
     /// Takes a message; what there is to answer comes on the stream.
     pub(super) async fn post_message(
         &self,
-        request: Request<Incoming>,
+        head: &Head<'_>,
+        body: Incoming,
     ) -> Result<Response<Body>, Refused> {
-        let session = session_id(request.uri()).and_then(|id| self.sessions.find(id));
+        let session = session_id(head.uri).and_then(|id| self.sessions.find(id));
         let Some(session) = session else {
             return refuse(StatusCode::NOT_FOUND, UNKNOWN_SESSION);
         };
-        let headers = request.headers();
-        if headers.contains_key(CONTENT_TYPE) && !is_json(headers) {
+        if head.content_type.value().is_some() && !head.has_json() {
             return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send `application/json`");
         }
-        let frame = read(request.into_body()).await?;
+        let frame = read(body).await?;
         let message = match rpc::parse(&frame) {
             Ok(message) => message,
             Err(rejection) => {

@@ -4,74 +4,43 @@
 
 use std::future::ready;
 
-use gateway::auth::Caller;
 use gateway::dispatch::{Request, Terms};
 use gateway::error::{Class, Error};
 use gateway::outbox;
 use gateway::place::Place;
-use hyper::header::HeaderMap;
+use hyper::header::HeaderValue;
 use hyper::{Response, StatusCode};
 use mcp::headers;
-use mcp::json as text;
-use mcp::modern;
-use mcp::rpc::{self, Code, Message, Outcome};
-use mcp::version::{Era, Revision};
+use mcp::rpc::{self, Code, Outcome};
+use mcp::version::Revision;
 
-use super::endpoint::{Endpoint, VERSION};
+use super::checks::Proof;
+use super::endpoint::Endpoint;
 use super::events::{self, Body};
-use super::exchange::{
-    Refused, Streaming, Work, check_accept, empty, first_of, json, plain, refuse, stream,
-};
+use super::exchange::{Refused, Streaming, Work, first_of, json, plain, stream};
+use super::head::{Field, Head};
 use crate::reply;
-
-const METHOD: &str = "mcp-method";
-const NAME: &str = "mcp-name";
-
-/// Whether a message is to be taken for one of the modern era.
-pub fn is_meant(headers: &HeaderMap, message: &Message) -> bool {
-    let params = match message {
-        Message::Request { params, .. } | Message::Notification { params, .. } => params.as_ref(),
-        Message::Response { .. } => None,
-    };
-    is_named(headers) || modern::is_modern(params)
-}
-
-/// Whether the header names a revision of the modern era.
-pub fn is_named(headers: &HeaderMap) -> bool {
-    let version = headers.get(VERSION).and_then(|version| version.to_str().ok());
-    version.and_then(Revision::parse).is_some_and(|version| version.era() == Era::Modern)
-}
 
 impl Endpoint {
     pub(super) async fn post_alone(
         &self,
-        caller: &Caller,
+        proof: &Proof,
         place: &Place,
-        headers: &HeaderMap,
-        message: Message,
+        head: &Head<'_>,
+        request: Request,
     ) -> Result<Response<Body>, Refused> {
-        check_accept(headers, Revision::NEWEST_MODERN)?;
-        let (id, method, params) = match message {
-            Message::Request { id, method, params } => (id, method, params),
-            // Nothing that is under way can be spoken of here: it ends when its stream does.
-            Message::Notification { .. } => return Ok(empty(StatusCode::ACCEPTED)),
-            Message::Response { .. } => {
-                return refuse(StatusCode::BAD_REQUEST, "nobody has asked for this answer");
-            }
-        };
-        let terms = Terms::of(params.as_ref());
-        let request = Request { id, method, params, terms }.detached();
+        head.check_accept(Revision::NEWEST_MODERN)?;
         // What a tool wants in headers is known when its upstream is there.
         self.gateway.awake().await;
-        let client = self.gateway.principal(caller, place);
+        let client = self.principal(proof, place);
         let mirrored = self.gateway.mirrored(&client, &request);
-        if let Err(problem) = check_headers(headers, &request, &mirrored) {
+        if let Err(problem) = check_headers(head, &request, &mirrored) {
             let object = rpc::error_object(Code::HEADER_MISMATCH, &problem, None);
             let frame = rpc::error(Some(&request.id), object.as_bytes());
             return Ok(json(StatusCode::BAD_REQUEST, frame));
         }
         let (outbox, mut queue) = outbox::channel();
-        let outlet = client.outlet(outbox);
+        let outlet = client.outlet_for(&request, outbox);
         let gateway = self.gateway.clone();
         let under_way = self.under_way.token();
         let mut work: Work = Box::pin(async move {
@@ -80,7 +49,7 @@ impl Endpoint {
             drop(under_way);
             (status, reply::to_request(&request, outcome))
         });
-        let streaming = Streaming::wanted(headers);
+        let streaming = head.streaming();
         if streaming == Streaming::Refused {
             drop(queue);
             return Ok(plain(work).await);
@@ -100,23 +69,21 @@ impl Endpoint {
 
 /// Whether the headers say what the message says; the error is what does not fit.
 fn check_headers(
-    headers: &HeaderMap,
+    head: &Head<'_>,
     request: &Request,
     mirrored: &[(String, Option<String>)],
 ) -> Result<(), String> {
     // What is broken is refused for that.
     let Terms::Own(envelope) = &request.terms else { return Ok(()) };
-    expect(headers, VERSION, &envelope.version)?;
-    expect(headers, METHOD, &request.method)?;
-    if let Some(key) = headers::named_by(&request.method)
-        && let Some(Ok([Some(subject)])) =
-            request.params.as_ref().map(|params| params.members([key]))
-        && let Some(subject) = text::string(subject)
+    expect("mcp-protocol-version", head.protocol, &envelope.version)?;
+    expect("mcp-method", head.mcp_method, &request.method)?;
+    if headers::named_by(&request.method).is_some()
+        && let Some(subject) = request.subject_name()
     {
-        expect(headers, NAME, &subject)?;
+        expect("mcp-name", head.mcp_name, subject)?;
     }
     for (name, value) in mirrored {
-        let field = field(headers, name)?;
+        let field = visible(name, Field::find(head.fields, name))?;
         let is_same = match (field, value) {
             (None, None) => true,
             (Some(field), Some(value)) => headers::matches(field, value),
@@ -129,8 +96,12 @@ fn check_headers(
     Ok(())
 }
 
-fn expect(headers: &HeaderMap, name: &str, value: &str) -> Result<(), String> {
-    let found = field(headers, name)?.and_then(headers::decode);
+fn expect(name: &str, field: Field<'_>, value: &str) -> Result<(), String> {
+    let found = visible(name, field)?;
+    if found == Some(value) && headers::is_plain(value) {
+        return Ok(());
+    }
+    let found = found.and_then(headers::decode);
     if found.as_deref() == Some(value) {
         return Ok(());
     }
@@ -138,18 +109,16 @@ fn expect(headers: &HeaderMap, name: &str, value: &str) -> Result<(), String> {
     Err(format!("the header `{name}` {state} the message"))
 }
 
-/// The one value of a header.
-fn field<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, String> {
-    let mut values = headers.get_all(name).iter();
-    let first = values.next();
-    if values.next().is_some() {
+/// The one value of a field.
+fn visible<'h>(name: &str, field: Field<'h>) -> Result<Option<&'h str>, String> {
+    if field.is_repeated {
         return Err(format!("the header `{name}` is there twice"));
     }
-    let visible = |value: &'h hyper::header::HeaderValue| {
+    let read = |value: &'h HeaderValue| {
         let value = value.to_str().map_err(|_| format!("the header `{name}` can't be read"))?;
         Ok(value.trim_matches([' ', '\t']))
     };
-    first.map(visible).transpose()
+    field.value().map(read).transpose()
 }
 
 /// The status that the revision prescribes for an outcome.

@@ -7,17 +7,18 @@ use std::sync::Arc;
 use bytes::Bytes;
 use gateway::auth::Caller;
 use gateway::client::Client;
-use gateway::dispatch::{Request as GatewayRequest, Terms};
+use gateway::dispatch::Request as GatewayRequest;
 use gateway::outbox;
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderMap, HeaderValue};
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::{Method, Response, StatusCode};
 use mcp::json;
 use mcp::rpc::Raw;
 
 use super::endpoint::Endpoint;
 use super::events::Body;
-use super::exchange::{Refused, is_json, json as json_body, read, refuse};
+use super::exchange::{Refused, json as json_body, read, refuse};
+use super::head::Head;
 use super::openapi;
 use crate::reply::rest as reply;
 
@@ -46,11 +47,12 @@ impl Endpoint {
     pub(super) async fn rest(
         &self,
         caller: &Caller,
-        request: Request<Incoming>,
+        head: &Head<'_>,
+        body: Incoming,
     ) -> Result<Response<Body>, Refused> {
-        let route = route(request.uri().path())?;
+        let route = route(head.path())?;
         let allowed = if matches!(route, Route::Call(_)) { Method::POST } else { Method::GET };
-        if request.method() != allowed {
+        if *head.method != allowed {
             return Ok(not_allowed(&allowed));
         }
         if route == Route::Namespaces {
@@ -58,11 +60,10 @@ impl Endpoint {
         }
         // Nobody is greeted here, so the first one who asks waits for what is still starting.
         self.gateway.awake().await;
-        let place = self.place(request.uri().path(), request.headers());
-        let client = self.gateway.principal(caller, &place?);
+        let client = self.gateway.principal(caller, &self.place(head)?);
         match route {
             Route::List => Ok(self.ask(&client, "tools/list", None).await),
-            Route::Call(name) => self.call(&client, &name, request).await,
+            Route::Call(name) => self.call(&client, &name, head, body).await,
             Route::Schema(name) => Ok(schema(&client, &name)),
             Route::OpenApi => Ok(json_body(StatusCode::OK, openapi::document(&client.tools()))),
             Route::Config | Route::Namespaces => {
@@ -86,14 +87,14 @@ impl Endpoint {
         &self,
         client: &Arc<Client>,
         name: &str,
-        request: Request<Incoming>,
+        head: &Head<'_>,
+        body: Incoming,
     ) -> Result<Response<Body>, Refused> {
-        let (head, body) = request.into_parts();
-        if head.headers.contains_key(CONTENT_TYPE) && !is_json(&head.headers) {
+        if head.content_type.value().is_some() && !head.has_json() {
             return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, SEND_JSON);
         }
         let body = read(body).await?;
-        let arguments = arguments(&head.headers, &body)?;
+        let arguments = arguments(head, &body)?;
         let name = json::quote(name);
         let params = [br#"{"name":"#, name.as_bytes(), br#","arguments":"#, arguments, b"}"];
         Ok(self.ask(client, "tools/call", Some(Raw::trusted(params.concat()))).await)
@@ -104,12 +105,8 @@ impl Endpoint {
     async fn ask(&self, client: &Arc<Client>, method: &str, params: Option<Raw>) -> Response<Body> {
         let _under_way = self.under_way.token();
         let (outbox, _) = outbox::channel();
-        let request = GatewayRequest {
-            id: Raw::trusted("0"),
-            method: method.to_owned(),
-            params,
-            terms: Terms::Handshake,
-        };
+        let request =
+            GatewayRequest::new(Raw::trusted("0"), method.to_owned(), params).in_session();
         let outcome = self.gateway.handle(client, &request, &client.outlet(outbox)).await;
         let (status, body) = reply::to_call(outcome);
         json_body(status, body)
@@ -119,12 +116,12 @@ impl Endpoint {
 const SEND_JSON: &str = "send the arguments as `application/json`";
 
 /// The arguments of a call: an object, or nothing at all.
-fn arguments<'a>(headers: &HeaderMap, body: &'a Bytes) -> Result<&'a [u8], Refused> {
+fn arguments<'a>(head: &Head<'_>, body: &'a Bytes) -> Result<&'a [u8], Refused> {
     let text = body.trim_ascii();
     if text.is_empty() {
         return Ok(b"{}");
     }
-    if !headers.contains_key(CONTENT_TYPE) {
+    if head.content_type.value().is_none() {
         return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, SEND_JSON);
     }
     let checked = json::members(text, []).map(|[]| text);

@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use hyper::body::Incoming;
-use hyper::header::{
-    CONNECTION, CONTENT_LENGTH, HOST, HeaderValue, RETRY_AFTER, TRANSFER_ENCODING,
-};
+use hyper::header::{CONNECTION, HeaderValue, RETRY_AFTER};
 use hyper::{Request, Response, StatusCode, Version};
 
 use super::endpoint::Endpoint;
 use super::events::Body;
 use super::exchange::error;
+use super::head::Head;
 use super::traffic::{Paced, Traffic};
-use super::wire::Lengths;
+use super::wire::Signs;
 use crate::limits::HEADERS_MAX;
 
 /// Answers a request.
@@ -21,36 +20,39 @@ pub async fn answer(
     traffic: &Traffic,
     request: Request<Incoming>,
 ) -> Response<Paced> {
-    let ticket = traffic.begin();
-    let has_http1 = request.version() < Version::HTTP_2;
-    let path = request.uri().path().to_owned();
-    let (mut response, must_close) = match find_fault(traffic.lengths(), &request) {
+    let ticket = traffic.begin(request.version());
+    let (parts, body) = request.into_parts();
+    let head = Head::of(&parts);
+    let (mut response, must_close) = match find_fault(traffic.signs(), &head) {
         Some((status, fault)) => (error(status, fault), true),
         None => {
-            let response = respond(endpoint, request).await;
+            let response = respond(endpoint, traffic, &head, body).await;
             let must_close = response.status() == StatusCode::REQUEST_TIMEOUT;
             (response, must_close)
         }
     };
-    let is_mcp = endpoint.place_at(&path).is_some();
-    endpoint.metrics.count(&path, is_mcp, response.status());
     let status = response.status();
-    let headers = response.headers_mut();
-    if must_close && has_http1 {
-        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    endpoint.metrics.count(head.path(), endpoint.place_at(head.path()).is_some(), status);
+    if must_close && head.version < Version::HTTP_2 {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     if status == StatusCode::SERVICE_UNAVAILABLE {
-        headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     }
     response.map(|body| Paced::new(body, ticket))
 }
 
 /// Answers a well-formed request; pages of allowed origins may read the answer.
-async fn respond(endpoint: &Arc<Endpoint>, request: Request<Incoming>) -> Response<Body> {
-    let cross_origin = endpoint.checks.cross_origin(&request);
+async fn respond(
+    endpoint: &Arc<Endpoint>,
+    traffic: &Traffic,
+    head: &Head<'_>,
+    body: Incoming,
+) -> Response<Body> {
+    let cross_origin = endpoint.checks.cross_origin(head);
     let mut response = match &cross_origin {
         Some(origin) if origin.is_preflight => super::cors::preflight(),
-        _ => endpoint.respond(request).await,
+        _ => endpoint.respond(traffic, head, body).await,
     };
     if endpoint.checks.serves_pages() {
         super::cors::vary(response.headers_mut());
@@ -65,28 +67,27 @@ async fn respond(endpoint: &Arc<Endpoint>, request: Request<Incoming>) -> Respon
 ///
 /// What two servers could read differently is refused, and the connection is closed: what comes
 /// next on it might be the other half.
-fn find_fault<B>(lengths: &Lengths, request: &Request<B>) -> Option<(StatusCode, &'static str)> {
+fn find_fault(signs: &Signs, head: &Head<'_>) -> Option<(StatusCode, &'static str)> {
     let bad = |reason| (StatusCode::BAD_REQUEST, reason);
-    let (headers, uri) = (request.headers(), request.uri());
-    let mut hosts = headers.get_all(HOST).iter();
-    if request.version() >= Version::HTTP_2 {
-        let authority = uri.authority().map(|authority| authority.as_str().as_bytes());
-        let is_other = |host: &HeaderValue| authority.is_some_and(|a| a != host.as_bytes());
-        if headers.len() > HEADERS_MAX {
+    if head.version >= Version::HTTP_2 {
+        if head.fields.len() > HEADERS_MAX {
             return Some((StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "send fewer headers"));
         }
-        return hosts.any(is_other).then_some(bad("`Host` is not the authority of the request"));
+        let authority = head.uri.authority().map(|authority| authority.as_str().as_bytes());
+        let is_other = |host: &HeaderValue| authority.is_some_and(|a| a != host.as_bytes());
+        let is_misleading = head.host.is_repeated || head.host.value().is_some_and(is_other);
+        return is_misleading.then_some(bad("`Host` is not the authority of the request"));
     }
-    if headers.contains_key(TRANSFER_ENCODING) {
-        if lengths.take_all() > 0 {
+    if head.is_chunked {
+        if signs.take_lengths() > 0 {
             return Some(bad("send `Content-Length` or `Transfer-Encoding`, not both"));
         }
-    } else if headers.contains_key(CONTENT_LENGTH) {
-        lengths.take_one();
+    } else if head.has_length {
+        signs.take_length();
     }
-    match (hosts.next(), hosts.next()) {
-        (Some(_), None) => None,
-        (None, _) => Some(bad("the header `Host` is missing")),
-        (Some(_), Some(_)) => Some(bad("the header `Host` must be there once")),
+    match head.host.value() {
+        None => Some(bad("the header `Host` is missing")),
+        Some(_) if head.host.is_repeated => Some(bad("the header `Host` must be there once")),
+        Some(_) => None,
     }
 }

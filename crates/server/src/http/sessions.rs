@@ -1,8 +1,8 @@
 //! The sessions of legacy clients, by their unguessable ids.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use foldhash::HashMap;
 use gateway::Gateway;
 use gateway::auth::{Caller, unguessable};
 use gateway::client::{Client, Outlet, Owner};

@@ -1,18 +1,35 @@
 //! What goes on in one connection, so that one where nothing does can be closed.
+//!
+//! Times are counted in ticks of the crowd: nobody reads the clock for a request.
 
-use std::collections::HashMap;
-use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use futures_util::task::AtomicWaker;
+use hyper::Version;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
-use tokio::time::{Duration, Instant};
 
-use super::events::Body;
-use super::wire::Lengths;
-use crate::limits::{ANSWER_STALL_MAX, HEAD_TIMEOUT, IDLE_MAX, PIECE_BYTES};
+use super::checks::Proof;
+use super::events::{Body, Broken};
+use super::wire::Signs;
+use crate::limits::{ANSWER_STALL_TICKS, HEAD_TICKS, IDLE_TICKS, PIECE_BYTES};
+
+/// The time of a door, in ticks.
+#[derive(Clone, Debug, Default)]
+pub struct Clock(Arc<AtomicU64>);
+
+impl Clock {
+    pub fn now(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub fn tick(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
 
 /// The requests of one connection; its clones are the same one.
 #[derive(Clone, Debug)]
@@ -20,71 +37,139 @@ pub struct Traffic(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
+    clock: Clock,
     state: Mutex<State>,
-    lengths: Arc<Lengths>,
+    signs: Arc<Signs>,
+    /// What the last request has shown.
+    proof: Mutex<Option<Arc<Proof>>>,
+    order: AtomicU8,
+    ordered: AtomicWaker,
 }
 
 #[derive(Debug)]
 struct State {
     last_request: u64,
-    /// By number: when the client last took something of the answer, once there is one.
-    open: HashMap<u64, Option<Instant>>,
+    /// A few at most; there are many in HTTP/2 alone.
+    open: Vec<Open>,
     /// Since when there is no request.
-    idle_since: Instant,
+    idle_since: u64,
+    /// Whether idle connections are kept for long: HTTP/2 has requests of its own for that.
+    is_patient: bool,
+    /// Set once the connection was asked to close because it is idle.
+    is_asked: bool,
 }
 
-/// What is to be done with a connection.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Nothing, until then.
-    Fine(Instant),
-    /// It has no request; it may be closed.
-    Idle,
-    /// Its client sends no request or takes no answer; it is to be dropped.
-    Stalled,
+#[derive(Debug)]
+struct Open {
+    number: u64,
+    /// When the client last took something of the answer, once there is one.
+    taken: Option<u64>,
+}
+
+/// What a connection is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    Serve = 0,
+    /// Answer what is under way, take nothing new, close.
+    Close = 1,
+    /// End at once.
+    Leave = 2,
 }
 
 impl Traffic {
-    pub fn new() -> Traffic {
-        let state = State { last_request: 0, open: HashMap::new(), idle_since: Instant::now() };
-        Traffic(Arc::new(Shared { state: Mutex::new(state), lengths: Arc::default() }))
+    pub fn new(clock: Clock) -> Traffic {
+        let state = State {
+            last_request: 0,
+            open: Vec::new(),
+            idle_since: clock.now(),
+            is_patient: false,
+            is_asked: false,
+        };
+        Traffic(Arc::new(Shared {
+            clock,
+            state: Mutex::new(state),
+            signs: Arc::default(),
+            proof: Mutex::default(),
+            order: AtomicU8::new(0),
+            ordered: AtomicWaker::new(),
+        }))
     }
 
-    pub fn lengths(&self) -> &Arc<Lengths> {
-        &self.0.lengths
+    pub fn signs(&self) -> &Arc<Signs> {
+        &self.0.signs
+    }
+
+    pub fn proof(&self) -> Option<Arc<Proof>> {
+        self.0.proof.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn keep_proof(&self, proof: Arc<Proof>) {
+        *self.0.proof.lock().unwrap_or_else(PoisonError::into_inner) = Some(proof);
     }
 
     /// Notes a request; it is over when the ticket is gone.
-    pub fn begin(&self) -> Ticket {
+    pub fn begin(&self, version: Version) -> Ticket {
         let mut state = self.state();
         state.last_request += 1;
+        state.is_patient = version == Version::HTTP_2;
         let number = state.last_request;
-        state.open.insert(number, None);
+        state.open.push(Open { number, taken: None });
         Ticket { traffic: self.clone(), number }
     }
 
     /// Since when there is no request; `None` while there is one.
-    pub fn idle_since(&self) -> Option<Instant> {
+    pub fn idle_since(&self) -> Option<u64> {
         let state = self.state();
         state.open.is_empty().then_some(state.idle_since)
     }
 
-    pub fn judge(&self) -> Verdict {
-        let now = Instant::now();
-        let state = self.state();
-        let by = |deadline: Instant, verdict: Verdict| {
-            if deadline > now { Verdict::Fine(deadline) } else { verdict }
-        };
-        if state.last_request == 0 {
-            return by(state.idle_since + HEAD_TIMEOUT, Verdict::Stalled);
+    /// Tells the connection what to do; the graver order counts.
+    pub fn order(&self, order: Order) {
+        self.0.order.fetch_max(order as u8, Ordering::Release);
+        self.0.ordered.wake();
+    }
+
+    pub fn is_leaving(&self) -> bool {
+        self.0.order.load(Ordering::Relaxed) == Order::Leave as u8
+    }
+
+    /// What the connection is to do now; a later order wakes the task.
+    pub fn ordered(&self, context: &mut Context<'_>) -> Order {
+        self.0.ordered.register(context.waker());
+        match self.0.order.load(Ordering::Acquire) {
+            0 => Order::Serve,
+            1 => Order::Close,
+            _ => Order::Leave,
         }
-        if state.open.is_empty() {
-            return by(state.idle_since + IDLE_MAX, Verdict::Idle);
+    }
+
+    /// Ends a connection whose client sends no request, or takes no answer.
+    pub fn judge(&self) {
+        let now = self.0.clock.now();
+        let mut state = self.state();
+        if self.0.signs.is_stuck() {
+            // The last of an answer is still being taken; how slowly is the wire's matter.
+            state.idle_since = now;
         }
-        match state.open.values().flatten().min() {
-            Some(taken) => by(*taken + ANSWER_STALL_MAX, Verdict::Stalled),
+        let since = |then: u64| now.saturating_sub(then);
+        let order = if state.open.is_empty() {
+            let idle = since(state.idle_since);
+            let is_over = idle >= if state.is_patient { IDLE_TICKS } else { HEAD_TICKS };
+            match (is_over, state.last_request) {
+                (false, _) => Order::Serve,
+                (true, 0) => Order::Leave,
+                (true, _) if std::mem::replace(&mut state.is_asked, true) => Order::Leave,
+                (true, _) => Order::Close,
+            }
+        } else {
             // How long an answer may be in the making is the gateway's matter.
-            None => Verdict::Fine(now + LOOK_EVERY),
+            let slowest = state.open.iter().filter_map(|open| open.taken).min();
+            let is_stalled = slowest.is_some_and(|taken| since(taken) >= ANSWER_STALL_TICKS);
+            if is_stalled { Order::Leave } else { Order::Serve }
+        };
+        drop(state);
+        if order != Order::Serve {
+            self.order(order);
         }
     }
 
@@ -92,9 +177,6 @@ impl Traffic {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-/// When a connection is looked at again that has requests in the making only.
-const LOOK_EVERY: Duration = Duration::from_secs(10);
 
 /// A request that is not answered in full.
 #[derive(Debug)]
@@ -106,15 +188,20 @@ pub struct Ticket {
 impl Ticket {
     /// The client takes something of the answer.
     fn touch(&self) {
-        self.traffic.state().open.insert(self.number, Some(Instant::now()));
+        let now = self.traffic.0.clock.now();
+        let mut state = self.traffic.state();
+        if let Some(open) = state.open.iter_mut().find(|open| open.number == self.number) {
+            open.taken = Some(now);
+        }
     }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
+        let now = self.traffic.0.clock.now();
         let mut state = self.traffic.state();
-        state.open.remove(&self.number);
-        state.idle_since = Instant::now();
+        state.open.retain(|open| open.number != self.number);
+        state.idle_since = now;
     }
 }
 
@@ -138,12 +225,12 @@ impl Paced {
 
 impl HttpBody for Paced {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = Broken;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         self.ticket.touch();
         if self.rest.is_empty() {
             match ready!(Pin::new(&mut self.inner).poll_frame(context)).transpose()? {
@@ -176,17 +263,20 @@ impl HttpBody for Paced {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use http_body_util::{BodyExt as _, Full};
+    use http_body_util::BodyExt as _;
+    use hyper::Version;
     use hyper::body::Body as _;
 
-    use super::{Paced, Traffic};
+    use super::{Clock, Paced, Traffic};
+    use crate::http::events::Body;
     use crate::limits::PIECE_BYTES;
 
     #[tokio::test]
     async fn large_answer_is_handed_over_in_pieces() {
         let size = 2 * PIECE_BYTES + 1;
-        let body = Full::new(Bytes::from(vec![b'x'; size])).boxed_unsync();
-        let mut paced = Paced::new(body, Traffic::new().begin());
+        let body = Body::whole(Bytes::from(vec![b'x'; size]));
+        let ticket = Traffic::new(Clock::default()).begin(Version::HTTP_11);
+        let mut paced = Paced::new(body, ticket);
         let mut pieces = Vec::new();
         loop {
             let left = size - pieces.iter().sum::<usize>();

@@ -3,7 +3,7 @@
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -15,36 +15,45 @@ use crate::limits::{ANSWER_STALL_MAX, LINGER_MAX};
 pub struct Wire<I> {
     inner: I,
     lines: LengthLines,
-    lengths: Arc<Lengths>,
+    signs: Arc<Signs>,
     /// Set while nothing can be written.
     stall: Option<Pin<Box<Sleep>>>,
     /// Set once our side is closed.
     linger: Option<Pin<Box<Sleep>>>,
 }
 
-/// How many lines of the input gave a `Content-Length` and belong to no request yet.
-///
-/// hyper drops that header where a `Transfer-Encoding` stands beside it, and such a request must
-/// be refused: two servers in a row may see two different requests in it. The count may be too
-/// high, since a body can hold such a line; it is never too low.
+/// What the wire tells of itself.
 #[derive(Debug, Default)]
-pub struct Lengths(AtomicUsize);
+pub struct Signs {
+    /// How many lines of the input gave a `Content-Length` and belong to no request yet.
+    ///
+    /// hyper drops that header where a `Transfer-Encoding` stands beside it, and such a request
+    /// must be refused: two servers in a row may see two different requests in it. The count may
+    /// be too high, since a body can hold such a line; it is never too low.
+    lengths: AtomicUsize,
+    /// Whether something waits to be written that the client does not take.
+    is_stuck: AtomicBool,
+}
 
-impl Lengths {
-    /// Takes the one line that a request is known to have.
-    pub fn take_one(&self) {
+impl Signs {
+    /// Takes the one line with a length that a request is known to have.
+    pub fn take_length(&self) {
         let less = |count: usize| count.checked_sub(1);
-        _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        _ = self.lengths.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
-    pub fn take_all(&self) -> usize {
-        self.0.swap(0, Ordering::Relaxed)
+    pub fn take_lengths(&self) -> usize {
+        self.lengths.swap(0, Ordering::Relaxed)
+    }
+
+    pub fn is_stuck(&self) -> bool {
+        self.is_stuck.load(Ordering::Relaxed)
     }
 }
 
 impl<I> Wire<I> {
-    pub fn new(inner: I, lengths: Arc<Lengths>) -> Wire<I> {
-        Wire { inner, lines: LengthLines::default(), lengths, stall: None, linger: None }
+    pub fn new(inner: I, signs: Arc<Signs>) -> Wire<I> {
+        Wire { inner, lines: LengthLines::default(), signs, stall: None, linger: None }
     }
 
     /// Ends a write that makes no headway.
@@ -54,9 +63,12 @@ impl<I> Wire<I> {
         polled: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         if polled.is_ready() {
-            self.stall = None;
+            if self.stall.take().is_some() {
+                self.signs.is_stuck.store(false, Ordering::Relaxed);
+            }
             return polled;
         }
+        self.signs.is_stuck.store(true, Ordering::Relaxed);
         let stall = self.stall.get_or_insert_with(|| Box::pin(sleep(ANSWER_STALL_MAX)));
         ready!(stall.as_mut().poll(context));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
@@ -74,7 +86,7 @@ impl<I: AsyncRead + Unpin> AsyncRead for Wire<I> {
         let fresh = buffer.filled().get(before..).unwrap_or_default();
         let found = self.lines.feed(fresh);
         if found > 0 {
-            self.lengths.0.fetch_add(found, Ordering::Relaxed);
+            self.signs.lengths.fetch_add(found, Ordering::Relaxed);
         }
         Poll::Ready(Ok(()))
     }

@@ -1,0 +1,115 @@
+//! What a server answered: all of it, or a large result that is still coming.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use hyper::body::Incoming as Body;
+use mcp::names::UpstreamName;
+use mcp::pieces::Passing;
+use mcp::rpc::{Outcome, Raw};
+use tokio::time::timeout;
+
+use crate::connection::number;
+use crate::error::Error;
+use crate::limits::LINE_BYTES_MAX;
+use crate::web::{self, Failure};
+
+/// The answer to a call.
+pub enum Answer {
+    Whole(Outcome),
+    Coming(Box<Coming>),
+}
+
+impl Answer {
+    /// All of it, once it is here; a bounded amount.
+    pub async fn whole(self) -> Result<Outcome, Error> {
+        let mut coming = match self {
+            Answer::Whole(outcome) => return Ok(outcome),
+            Answer::Coming(coming) => coming,
+        };
+        let mut whole = BytesMut::new();
+        while let Some(piece) = coming.next().await? {
+            if whole.len() + piece.len() > LINE_BYTES_MAX {
+                let upstream = coming.upstream.clone();
+                return Err(Error::TooLarge { upstream, limit: LINE_BYTES_MAX });
+            }
+            whole.extend_from_slice(&piece);
+        }
+        Ok(Outcome::Result(Raw::trusted(whole.freeze())))
+    }
+}
+
+/// A result that comes in pieces, as the server wrote it.
+pub struct Coming {
+    upstream: UpstreamName,
+    /// The id under which it must come.
+    id: u64,
+    first: Option<Bytes>,
+    /// `None` once the end has come.
+    passing: Option<Passing>,
+    body: Body,
+    /// How long one piece may take.
+    patience: Duration,
+}
+
+impl Coming {
+    /// Takes what has come of a response, if the rest can be passed on as it comes; gives the
+    /// body back otherwise.
+    pub(crate) fn begin(
+        upstream: &UpstreamName,
+        id: u64,
+        start: &Bytes,
+        body: Body,
+        patience: Duration,
+    ) -> Result<Coming, Body> {
+        let Some((passing, first)) = Passing::begin(start) else { return Err(body) };
+        if passing.early_id().is_some_and(|theirs| number(&theirs) != Some(id)) {
+            return Err(body);
+        }
+        let (first, passing, upstream) = (Some(first), Some(passing), upstream.clone());
+        Ok(Coming { upstream, id, first, passing, body, patience })
+    }
+
+    /// The next piece of the result; `None` after the last, once the response is known to be one.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        if let Some(first) = self.first.take() {
+            return Ok(Some(first));
+        }
+        while let Some(passing) = &mut self.passing {
+            let chunk = timeout(self.patience, web::next_chunk(&mut self.body)).await;
+            let chunk = chunk.map_err(|_| Error::Timeout {
+                upstream: self.upstream.clone(),
+                waited: self.patience,
+            })?;
+            match chunk {
+                Ok(Some(chunk)) => {
+                    let part = passing.next(&chunk);
+                    let part = part.ok_or_else(|| self.garbled("what follows the result"))?;
+                    if !part.is_empty() {
+                        return Ok(Some(part));
+                    }
+                }
+                Ok(None) => self.finish()?,
+                Err(Failure::Broken(reason) | Failure::Unreachable(reason)) => {
+                    let reason = format!("broke the connection: {reason}");
+                    return Err(Error::Down { upstream: self.upstream.clone(), reason });
+                }
+                Err(Failure::TooLarge) => return Err(self.garbled("its length")),
+            }
+        }
+        Ok(None)
+    }
+
+    fn finish(&mut self) -> Result<(), Error> {
+        let Some(passing) = self.passing.take() else { return Ok(()) };
+        match passing.finish() {
+            Ok(id) if number(&id) == Some(self.id) => Ok(()),
+            Ok(_) => Err(self.garbled("it is a message that answers something else")),
+            Err(rejection) => Err(self.garbled(&rejection.reason)),
+        }
+    }
+
+    fn garbled(&self, reason: &str) -> Error {
+        Error::Garbled { upstream: self.upstream.clone(), reason: reason.to_owned() }
+    }
+}
