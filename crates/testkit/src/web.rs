@@ -8,6 +8,7 @@ mod backend;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
@@ -105,6 +106,7 @@ struct State {
     /// What is said to everything instead of an answer.
     refusal: Mutex<Option<u16>>,
     last_session: Mutex<u64>,
+    connections: AtomicU64,
     /// Told of every request.
     told: tokio::sync::Notify,
     /// Requests whose streams the client has closed before the answer.
@@ -155,6 +157,7 @@ impl Site {
             sessions: Mutex::default(),
             refusal: Mutex::default(),
             last_session: Mutex::new(0),
+            connections: AtomicU64::new(0),
             told: tokio::sync::Notify::new(),
             closed: tokio::sync::watch::Sender::new(0),
         });
@@ -187,6 +190,11 @@ impl Site {
     /// Refuses everything with this status from now on, or no more.
     pub fn refuse_all(&self, status: Option<u16>) {
         *self.state.refusal.lock().unwrap() = status;
+    }
+
+    /// How many connections were made so far.
+    pub fn connections(&self) -> u64 {
+        self.state.connections.load(Ordering::Relaxed)
     }
 
     pub fn forget_sessions(&self) {
@@ -242,6 +250,7 @@ async fn accept(listener: TcpListener, state: Arc<State>) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         _ = stream.set_nodelay(true);
+        state.connections.fetch_add(1, Ordering::Relaxed);
         let state = Arc::clone(&state);
         connections.spawn(async move {
             let service = service_fn(move |request| {

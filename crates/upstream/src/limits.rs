@@ -62,6 +62,11 @@ pub const IDLE_CONNECTIONS_MAX: usize = 16;
 /// For how long they are kept. Widespread servers close theirs after 5 s, and a request that
 /// crosses the closing is lost.
 pub const IDLE_CONNECTION_TIME: Duration = Duration::from_secs(4);
+/// How long the end of an answer may take once nothing more is wanted of it, how much may come
+/// until then, and for how many answers at a time it is waited. Otherwise they are broken off.
+pub const LINGER_MAX: Duration = Duration::from_millis(500);
+pub const LINGER_BYTES_MAX: usize = 16 * 1024;
+pub const LINGERING_MAX: usize = 16;
 /// A connection on which nothing comes for this long is probed, again after each pause, and given
 /// up when so many probes are not answered: a peer that has vanished says nothing.
 pub const PROBE_AFTER: Duration = Duration::from_secs(30);

@@ -7,15 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::body::Incoming;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
-use hyper::{Method, Request, Response};
+use hyper::{Method, Request, Response, Uri};
 use mcp::headers;
 use mcp::version::{Era, Revision};
 
 use crate::connection::Call;
 use crate::remote::{Remote, Url};
-use crate::web::{Failure, Web};
+use crate::web::{Body, Failure, Web, target};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -47,15 +46,13 @@ pub struct Terms {
 
 impl Streamable {
     pub fn new(remote: &Remote) -> Result<Arc<Streamable>, String> {
-        let mut plain = HeaderMap::from_iter([
-            (USER_AGENT, OURSELVES),
-            (ACCEPT, ANY_ANSWER),
-            (CONTENT_TYPE, JSON),
-        ]);
+        let web = Web::new(&remote.url)?;
+        let mut plain = web.headers();
+        plain.extend([(USER_AGENT, OURSELVES), (ACCEPT, ANY_ANSWER), (CONTENT_TYPE, JSON)]);
         plain.extend(remote.headers.map().clone());
         let terms = Terms { era: Era::Legacy, has_session: false, headers: plain.clone() };
         Ok(Arc::new(Streamable {
-            web: Web::new(&remote.url)?,
+            web,
             plain,
             terms: ArcSwap::from_pointee(terms),
             session: Mutex::default(),
@@ -88,7 +85,7 @@ impl Streamable {
     }
 
     /// Keeps the session that the answer to a handshake opens.
-    pub fn keep_session(&self, response: &Response<Incoming>) {
+    pub fn keep_session(&self, response: &Response<Body>) {
         let session = response.headers().get(SESSION_ID).cloned().map(|mut session| {
             session.set_sensitive(true);
             session
@@ -102,62 +99,55 @@ impl Streamable {
         terms: &Terms,
         call: &Call<'_>,
         frame: &Bytes,
-    ) -> Result<Response<Incoming>, Failure> {
-        let make = || {
-            let mut headers = terms.headers.clone();
-            if terms.era == Era::Modern {
-                describe(call, &mut headers);
-            }
-            self.request(Method::POST, headers, frame.clone())
-        };
-        self.web.send(make).await
+    ) -> Result<Response<Body>, Failure> {
+        let mut headers = terms.headers.clone();
+        if terms.era == Era::Modern {
+            describe(call, &mut headers);
+        }
+        self.send(Method::POST, self.web.target(), headers, frame.clone()).await
     }
 
     /// Posts what is no request.
-    pub async fn post(&self, frame: &Bytes) -> Result<Response<Incoming>, Failure> {
-        self.post_to(self.web.url(), frame).await
+    pub async fn post(&self, frame: &Bytes) -> Result<Response<Body>, Failure> {
+        let headers = self.terms.load().headers.clone();
+        self.send(Method::POST, self.web.target(), headers, frame.clone()).await
     }
 
     /// Posts any message to a place that the server has named.
-    pub async fn post_to(&self, url: &Url, frame: &Bytes) -> Result<Response<Incoming>, Failure> {
-        let terms = self.terms();
-        let make = || {
-            let mut request = self.request(Method::POST, terms.headers.clone(), frame.clone());
-            url.uri().clone_into(request.uri_mut());
-            request
-        };
-        self.web.send(make).await
+    pub async fn post_to(&self, url: &Url, frame: &Bytes) -> Result<Response<Body>, Failure> {
+        let headers = self.terms.load().headers.clone();
+        self.send(Method::POST, &target(url), headers, frame.clone()).await
     }
 
     /// Opens a stream of events, or one again from where it broke off.
-    pub async fn get(&self, last_id: Option<&Bytes>) -> Result<Response<Incoming>, Failure> {
-        let terms = self.terms();
-        let make = || {
-            let mut headers = terms.headers.clone();
-            headers.remove(CONTENT_TYPE);
-            headers.insert(ACCEPT, EVENT_STREAM);
-            let last_id = last_id.and_then(|id| HeaderValue::from_bytes(id).ok());
-            if let Some(last_id) = last_id {
-                headers.insert(LAST_EVENT_ID, last_id);
-            }
-            self.request(Method::GET, headers, Bytes::new())
-        };
-        self.web.send(make).await
+    pub async fn get(&self, last_id: Option<&Bytes>) -> Result<Response<Body>, Failure> {
+        let mut headers = self.terms.load().headers.clone();
+        headers.remove(CONTENT_TYPE);
+        headers.insert(ACCEPT, EVENT_STREAM);
+        if let Some(last_id) = last_id.and_then(|id| HeaderValue::from_bytes(id).ok()) {
+            headers.insert(LAST_EVENT_ID, last_id);
+        }
+        self.send(Method::GET, self.web.target(), headers, Bytes::new()).await
     }
 
     /// Ends the session.
-    pub async fn delete(&self) -> Result<Response<Incoming>, Failure> {
-        let terms = self.terms();
-        let make = || self.request(Method::DELETE, terms.headers.clone(), Bytes::new());
-        self.web.send(make).await
+    pub async fn delete(&self) -> Result<Response<Body>, Failure> {
+        let headers = self.terms.load().headers.clone();
+        self.send(Method::DELETE, self.web.target(), headers, Bytes::new()).await
     }
 
-    fn request(&self, method: Method, headers: HeaderMap, body: Bytes) -> Request<Full<Bytes>> {
+    async fn send(
+        &self,
+        method: Method,
+        target: &Uri,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Body>, Failure> {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
-        *request.uri_mut() = self.web.url().uri().clone();
+        *request.uri_mut() = target.clone();
         *request.headers_mut() = headers;
-        request
+        self.web.send(request).await
     }
 }
 

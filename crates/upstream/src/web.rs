@@ -1,13 +1,19 @@
 //! The HTTP client of one upstream: a bounded pool of connections, and answers of bounded size.
 //!
-//! Follows no redirects and keeps no cookies. What is said over it is not known here.
+//! Follows no redirects and keeps no cookies. What is said over it is not known here. Without TLS
+//! the connections are our own (`plain`), which is cheap; with it they are a library's, which knows
+//! HTTP/2 too.
 
-use std::sync::OnceLock;
+mod body;
+mod link;
+mod plain;
+
+use std::sync::{Arc, OnceLock};
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt as _, Full};
-use hyper::body::{Body as _, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderValue, LOCATION};
+use hyper::body::Body as _;
+use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue, LOCATION};
 use hyper::{Request, Response, StatusCode, Uri};
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
@@ -15,6 +21,9 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use mcp::text::tame;
 use tokio::time::{sleep, timeout};
+
+pub use body::Body;
+use plain::Plain;
 
 use crate::limits::{
     CONNECT_PAUSES, CONNECT_TIMEOUT, IDLE_CONNECTION_TIME, IDLE_CONNECTIONS_MAX, PROBE_AFTER,
@@ -25,14 +34,18 @@ use crate::remote::{Url, place};
 /// A client for one server.
 pub struct Web {
     url: Url,
+    /// How a request to that address names it.
+    target: Uri,
     pool: Pool,
 }
 
 /// The pool with and without TLS: certificates are only loaded where they are needed.
 enum Pool {
-    Plain(Client<HttpConnector, Full<Bytes>>),
-    Tls(Client<HttpsConnector<HttpConnector>, Full<Bytes>>),
+    Plain(Arc<Plain>),
+    Tls(Box<TlsClient>),
 }
+
+type TlsClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
 /// Why a request got no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,52 +60,90 @@ pub enum Failure {
 
 impl Web {
     pub fn new(url: &Url) -> Result<Web, String> {
-        let mut builder = Client::builder(TokioExecutor::new());
-        builder
-            .timer(TokioTimer::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE_CONNECTION_TIME)
-            .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
-            .http2_keep_alive_interval(PROBE_AFTER)
-            .http2_keep_alive_timeout(PROBE_PAUSE);
         let pool = if url.is_https() {
-            Pool::Tls(builder.build(tls()?))
+            let mut builder = Client::builder(TokioExecutor::new());
+            builder
+                .timer(TokioTimer::new())
+                .pool_timer(TokioTimer::new())
+                .pool_idle_timeout(IDLE_CONNECTION_TIME)
+                .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
+                .http2_keep_alive_interval(PROBE_AFTER)
+                .http2_keep_alive_timeout(PROBE_PAUSE);
+            Pool::Tls(Box::new(builder.build(tls()?)))
         } else {
-            Pool::Plain(builder.build(tcp()))
+            Pool::Plain(Plain::new(url))
         };
-        Ok(Web { url: url.clone(), pool })
+        Ok(Web { url: url.clone(), target: target(url), pool })
     }
 
     pub fn url(&self) -> &Url {
         &self.url
     }
 
-    /// Sends what `make` makes, and again while no connection can be made, for a moment: a server
-    /// that restarts is not to be noticed.
-    pub async fn send(
-        &self,
-        make: impl Fn() -> Request<Full<Bytes>>,
-    ) -> Result<Response<Incoming>, Failure> {
-        let mut pauses = CONNECT_PAUSES.iter();
-        loop {
-            let response = match &self.pool {
-                Pool::Plain(client) => client.request(make()),
-                Pool::Tls(client) => client.request(make()),
-            };
-            let error = match response.await {
-                Ok(response) => return Ok(response),
-                Err(error) => error,
-            };
-            let reason = innermost(&error);
-            if !error.is_connect() {
-                return Err(Failure::Broken(reason));
+    /// How a request to the server's own address names it.
+    pub fn target(&self) -> &Uri {
+        &self.target
+    }
+
+    /// The header fields that every request must carry.
+    pub fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        // With TLS it depends on the version of HTTP whether there is one.
+        if let (Pool::Plain(_), Some(host)) = (&self.pool, host(self.url.uri())) {
+            headers.insert(HOST, host);
+        }
+        headers
+    }
+
+    /// Sends a request to a [`target`], and again while no connection can be made, for a moment:
+    /// a server that restarts is not to be noticed.
+    pub async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Body>, Failure> {
+        match &self.pool {
+            Pool::Plain(plain) => {
+                let (response, link) = plain.send(request).await?;
+                Ok(response.map(|body| Body::plain(body, link, plain)))
             }
-            match pauses.next() {
-                Some(pause) => sleep(*pause).await,
-                None => return Err(Failure::Unreachable(reason)),
-            }
+            // In a box, so that it does not make the way without it larger.
+            Pool::Tls(client) => Box::pin(send_over_tls(client, request)).await,
         }
     }
+}
+
+async fn send_over_tls(
+    client: &TlsClient,
+    request: Request<Full<Bytes>>,
+) -> Result<Response<Body>, Failure> {
+    let mut pauses = CONNECT_PAUSES.iter();
+    loop {
+        let error = match client.request(request.clone()).await {
+            Ok(response) => return Ok(response.map(Body::tls)),
+            Err(error) => error,
+        };
+        let reason = innermost(&error);
+        if !error.is_connect() {
+            return Err(Failure::Broken(reason));
+        }
+        match pauses.next() {
+            Some(pause) => sleep(*pause).await,
+            None => return Err(Failure::Unreachable(reason)),
+        }
+    }
+}
+
+/// How a request names an address: without the server where the connection says which.
+pub fn target(url: &Url) -> Uri {
+    match url.uri().path_and_query() {
+        Some(path) if !url.is_https() => Uri::from(path.clone()),
+        _ => url.uri().clone(),
+    }
+}
+
+/// The server as the header field names it.
+fn host(uri: &Uri) -> Option<HeaderValue> {
+    let name = uri.host()?;
+    let port = uri.port_u16().filter(|port| *port != 80);
+    let host = port.map_or_else(|| name.to_owned(), |port| format!("{name}:{port}"));
+    HeaderValue::try_from(host).ok()
 }
 
 fn tcp() -> HttpConnector {
@@ -129,7 +180,7 @@ fn innermost(error: &dyn std::error::Error) -> String {
 }
 
 /// The next piece of a body; `None` at its end.
-pub async fn next_chunk(body: &mut Incoming) -> Result<Option<Bytes>, Failure> {
+pub async fn next_chunk(body: &mut Body) -> Result<Option<Bytes>, Failure> {
     loop {
         match body.frame().await {
             None => return Ok(None),
@@ -144,7 +195,7 @@ pub async fn next_chunk(body: &mut Incoming) -> Result<Option<Bytes>, Failure> {
 }
 
 /// The whole body, if it is within the bound.
-pub async fn read_all(body: &mut Incoming, bytes_max: usize) -> Result<Bytes, Failure> {
+pub async fn read_all(body: &mut Body, bytes_max: usize) -> Result<Bytes, Failure> {
     let announced = body.size_hint().lower();
     if announced > bytes_max as u64 {
         return Err(Failure::TooLarge);
@@ -153,7 +204,9 @@ pub async fn read_all(body: &mut Incoming, bytes_max: usize) -> Result<Bytes, Fa
     if body.is_end_stream() && first.len() <= bytes_max {
         return Ok(first);
     }
-    let mut whole = BytesMut::from(&first[..]);
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    let mut whole = BytesMut::with_capacity(first.len().saturating_add(announced).min(bytes_max));
+    whole.extend_from_slice(&first);
     while let Some(chunk) = next_chunk(body).await? {
         if whole.len() + chunk.len() > bytes_max {
             return Err(Failure::TooLarge);
@@ -164,7 +217,7 @@ pub async fn read_all(body: &mut Incoming, bytes_max: usize) -> Result<Bytes, Fa
 }
 
 /// The beginning of the body of a refusal.
-pub async fn read_refusal(body: &mut Incoming) -> Bytes {
+pub async fn read_refusal(body: &mut Body) -> Bytes {
     let mut read = BytesMut::new();
     let reading = async {
         while let Ok(Some(chunk)) = next_chunk(body).await {
@@ -187,7 +240,7 @@ pub fn shown(body: &[u8]) -> String {
 }
 
 /// Whether the answer is a stream of events.
-pub fn is_event_stream(response: &Response<Incoming>) -> bool {
+pub fn is_event_stream(response: &Response<Body>) -> bool {
     let kind = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
     kind.is_some_and(|kind| {
         kind.len() >= 17 && kind[..17].eq_ignore_ascii_case(b"text/event-stream")
@@ -195,7 +248,7 @@ pub fn is_event_stream(response: &Response<Incoming>) -> bool {
 }
 
 /// Where a redirect leads, without the parts that may be secret; `None` if it is none.
-pub fn redirect(url: &Url, response: &Response<Incoming>) -> Option<String> {
+pub fn redirect(url: &Url, response: &Response<Body>) -> Option<String> {
     if !response.status().is_redirection() || response.status() == StatusCode::NOT_MODIFIED {
         return None;
     }

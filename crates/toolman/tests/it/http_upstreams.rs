@@ -536,6 +536,25 @@ async fn list_that_breaks_off_is_asked_for_again() {
 }
 
 #[tokio::test]
+async fn calls_one_after_the_other_share_a_connection_however_they_are_answered() {
+    for (dialect, streams) in
+        [(Dialect::Legacy, false), (Dialect::Legacy, true), (Dialect::Modern, true)]
+    {
+        let site = site(dialect, streams).await;
+        let world = world(&site);
+        let mut client = world.connect().await;
+        call(&mut client, "a_echo", json!({})).await;
+        let before = site.connections();
+        for _ in 0..20 {
+            call(&mut client, "a_echo", json!({})).await;
+        }
+        // The end of a stream may come after the next call has begun.
+        let more = site.connections() - before;
+        assert!(more <= u64::from(streams), "{dialect:?} {streams}: {more}");
+    }
+}
+
+#[tokio::test]
 async fn five_hundred_calls_at_a_time_are_all_answered() {
     for dialect in [Dialect::Legacy, Dialect::Modern, Dialect::Sse] {
         let site = site(dialect, true).await;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::body::Incoming;
 use hyper::{Response, StatusCode};
 use mcp::json;
 use mcp::names::UpstreamName;
@@ -20,7 +19,7 @@ use crate::limits::{ENDPOINT_TIMEOUT, LINE_BYTES_MAX, POST_TIMEOUT, POSTS_MAX};
 use crate::remote::Url;
 use crate::sse::{Decoder, Event};
 use crate::streamable::Streamable;
-use crate::web::{self, Failure};
+use crate::web::{self, Body, Failure};
 
 impl Connection {
     /// Opens the stream and waits until the server has said where to post to.
@@ -62,7 +61,9 @@ impl Connection {
     async fn note_posted(&self, frame: &Bytes, posted: Option<Posted>) {
         let upstream = self.0.upstream.clone();
         let error = match posted {
-            Some(Ok(response)) if response.status().is_success() => return,
+            Some(Ok(response)) if response.status().is_success() => {
+                return response.into_body().leave();
+            }
             Some(Ok(mut response)) => {
                 let said = web::shown(&web::read_refusal(response.body_mut()).await);
                 Error::Status { upstream, status: response.status().as_u16(), said }
@@ -76,9 +77,9 @@ impl Connection {
     }
 }
 
-type Posted = Result<Response<Incoming>, Failure>;
+type Posted = Result<Response<Body>, Failure>;
 
-async fn find_endpoint(body: &mut Incoming, decoder: &mut Decoder) -> Result<String, Problem> {
+async fn find_endpoint(body: &mut Body, decoder: &mut Decoder) -> Result<String, Problem> {
     loop {
         while let Some(event) = decoder.next_event() {
             match event {
@@ -104,7 +105,7 @@ fn problem(failure: Failure) -> Problem {
 }
 
 /// Reads until the stream ends, which is the end of the conversation, or until it is closed.
-async fn read_events(connection: Connection, mut body: Incoming, mut decoder: Decoder) {
+async fn read_events(connection: Connection, mut body: Body, mut decoder: Decoder) {
     let closed = connection.0.closed.clone();
     let reading = async {
         loop {

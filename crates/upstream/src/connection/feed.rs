@@ -4,13 +4,12 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::time::Duration;
 
 use hyper::StatusCode;
-use hyper::body::Incoming;
 use tokio::time::sleep;
 
 use super::{Connection, Loss, Wire};
 use crate::limits::{LINE_BYTES_MAX, REOPEN_DELAY_MAX, REOPEN_DELAY_MIN};
 use crate::sse::{Decoder, Event};
-use crate::web;
+use crate::web::{self, Body};
 
 impl Connection {
     /// Follows the stream for as long as the server offers one, opening it again where it ends.
@@ -49,7 +48,7 @@ impl Connection {
     }
 
     /// Takes what comes until the stream ends; whether anything came.
-    async fn hear_out(&self, mut body: Incoming, decoder: &mut Decoder) -> bool {
+    async fn hear_out(&self, mut body: Body, decoder: &mut Decoder) -> bool {
         let mut has_come = false;
         while let Ok(Some(chunk)) = web::next_chunk(&mut body).await {
             has_come = true;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::body::Incoming;
 use hyper::{Response, StatusCode};
 use mcp::lines::{Direction, guess_id};
 use mcp::names::UpstreamName;
@@ -23,7 +22,7 @@ use crate::limits::{
 };
 use crate::sse::{Decoder, Event};
 use crate::streamable::{Streamable, Terms};
-use crate::web::{self, Failure};
+use crate::web::{self, Body, Failure};
 
 impl Connection {
     /// Starts a conversation over Streamable HTTP. Nothing is sent yet.
@@ -108,7 +107,7 @@ impl Connection {
         http: &Streamable,
         terms: &Terms,
         id: u64,
-        mut body: Incoming,
+        mut body: Body,
     ) -> Result<Outcome, Error> {
         let mut decoder = Decoder::new(LINE_BYTES_MAX);
         let mut resumes = 0;
@@ -122,6 +121,7 @@ impl Connection {
                 while let Some(event) = decoder.next_event() {
                     resumes = 0;
                     if let Some(outcome) = self.take_event(id, event)? {
+                        body.leave();
                         return Ok(outcome);
                     }
                 }
@@ -181,7 +181,7 @@ impl Connection {
         terms: &Terms,
         http: &Streamable,
         id: Option<u64>,
-        mut response: Response<Incoming>,
+        mut response: Response<Body>,
     ) -> Result<Outcome, Error> {
         let upstream = self.0.upstream.clone();
         let status = response.status();
@@ -216,6 +216,7 @@ impl Connection {
         let response = response.map_err(|failure| self.failed(failure))?;
         // Some say 200 or 204 where 202 is meant.
         if response.status().is_success() {
+            response.into_body().leave();
             return Ok(());
         }
         self.refused(&http.terms(), http, None, response).await.map(|_| ())
