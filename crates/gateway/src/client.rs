@@ -228,9 +228,12 @@ impl Client {
         if self.introduction().is_some() {
             return true;
         }
-        let mut stage = self.stage.subscribe();
-        let settled = stage.wait_for(|stage| *stage != Stage::Introducing).await;
-        settled.is_ok_and(|stage| *stage == Stage::Introduced)
+        Box::pin(async {
+            let mut stage = self.stage.subscribe();
+            let settled = stage.wait_for(|stage| *stage != Stage::Introducing).await;
+            settled.is_ok_and(|stage| *stage == Stage::Introduced)
+        })
+        .await
     }
 
     /// Tells that the client asks nothing more: what waits for others no longer does.

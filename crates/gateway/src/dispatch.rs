@@ -16,6 +16,7 @@ use mcp::rpc::{self, Message, Outcome, Raw};
 use mcp::translate::{self, Passage};
 use mcp::verdict;
 use mcp::version::{Era, Revision, Spoken};
+use upstream::answer::Answer;
 use upstream::connection::Call;
 use upstream::supervisor::Upstream;
 
@@ -137,7 +138,7 @@ impl Gateway {
         client: &Arc<Client>,
         request: &Request,
         outlet: &Outlet,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<Answer, Error> {
         match &request.terms {
             Terms::Handshake => self.handle_in_session(client, request, outlet).await,
             Terms::Own(envelope) => self.handle_alone(client, request, envelope, outlet).await,
@@ -150,10 +151,13 @@ impl Gateway {
         client: &Arc<Client>,
         request: &Request,
         outlet: &Outlet,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<Answer, Error> {
+        let params = request.params.as_ref();
         match request.method.as_str() {
-            "ping" => return Ok(Outcome::Result(Raw::trusted("{}"))),
-            "initialize" => return self.initialize(client, request.params.as_ref()).await,
+            "ping" => return Ok(Answer::Whole(Outcome::Result(Raw::trusted("{}")))),
+            "initialize" => {
+                return Box::pin(self.initialize(client, params)).await.map(Answer::Whole);
+            }
             method if !client.is_introduced().await => {
                 return Err(Error::Uninitialized(method.to_owned()));
             }
@@ -161,12 +165,13 @@ impl Gateway {
                 return Err(Error::NotReady(method.to_owned()));
             }
             "logging/setLevel" if self.any_declares(client.view().scope(), "logging") => {
-                return self.set_log_level(client, request.params.as_ref());
+                return self.set_log_level(client, params).map(Answer::Whole);
             }
             method @ ("resources/subscribe" | "resources/unsubscribe")
                 if self.can_subscribe(client.view().scope()) =>
             {
-                return self.subscribe(client, method == "resources/subscribe", request);
+                let begins = method == "resources/subscribe";
+                return self.subscribe(client, begins, request).map(Answer::Whole);
             }
             _ => {}
         }
@@ -180,41 +185,45 @@ impl Gateway {
         request: &Request,
         envelope: &Envelope,
         outlet: &Outlet,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<Answer, Error> {
         let revision = self.0.spoken.parse(&envelope.version);
         if revision.map(Revision::era) != Some(Era::Modern) {
             let requested = envelope.version.clone();
             return Err(Error::Revision { requested, spoken: self.0.spoken.clone() });
         }
-        if !self.is_awake() {
-            tokio::select! {
-                () = self.awake() => {}
-                () = client.leaving.cancelled() => {}
-            }
+        tokio::select! {
+            biased;
+            () = self.awake() => {}
+            () = client.leaving.cancelled() => {}
         }
         let log_level = self.log_level_of(envelope)?;
         let outlet = &*outlet.narrowed(log_level);
         match request.method.as_str() {
             "server/discover" => {
-                Ok(Outcome::Result(Raw::trusted(self.discovery(client.view().scope()))))
+                let discovery = Raw::trusted(self.discovery(client.view().scope()));
+                Ok(Answer::Whole(Outcome::Result(discovery)))
             }
-            "subscriptions/listen" => self.listen(client, request, outlet).await,
+            "subscriptions/listen" => {
+                Box::pin(self.listen(client, request, outlet)).await.map(Answer::Whole)
+            }
             _ => self.answer(&Asking { client, request, outlet, era: Era::Modern }).await,
         }
     }
 
     /// Answers what both eras have.
-    async fn answer(&self, asking: &Asking<'_>) -> Result<Outcome, Error> {
+    async fn answer(&self, asking: &Asking<'_>) -> Result<Answer, Error> {
         let view = asking.client.view();
         match asking.request.method.as_str() {
-            "tools/list" => self.list(asking, &view, Kind::Tool),
-            "resources/list" => self.list(asking, &view, Kind::Resource),
-            "resources/templates/list" => self.list(asking, &view, Kind::Template),
-            "prompts/list" => self.list(asking, &view, Kind::Prompt),
+            "tools/list" => self.list(asking, &view, Kind::Tool).map(Answer::Whole),
+            "resources/list" => self.list(asking, &view, Kind::Resource).map(Answer::Whole),
+            "resources/templates/list" => {
+                self.list(asking, &view, Kind::Template).map(Answer::Whole)
+            }
+            "prompts/list" => self.list(asking, &view, Kind::Prompt).map(Answer::Whole),
             "tools/call" => {
                 let params = asking.request.subject("tools/call")?;
                 if view.scope().surface.control_names().contains(&params.name()) {
-                    return activate_items(asking, params);
+                    return activate_items(asking, params).map(Answer::Whole);
                 }
                 let target = view.resolve(Kind::Tool, params.name())?;
                 self.pass_on(asking, "tools/call", params, &target).await
@@ -236,7 +245,9 @@ impl Gateway {
                 let target = view.resolve(kind, params.name())?;
                 self.pass_on(asking, method, &params, &target).await
             }
-            method if tasks::has_method(asking.era, method) => self.handle_task(asking).await,
+            method if tasks::has_method(asking.era, method) => {
+                Box::pin(self.handle_task(asking)).await
+            }
             method => Err(Error::Method(method.to_owned())),
         }
     }
@@ -361,18 +372,18 @@ impl Gateway {
         method: &str,
         params: &Params,
         target: &Target<'_>,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<Answer, Error> {
         let upstream = self.upstream(&target.item.origin.upstream);
         let mirrored = match target.item.param_headers.as_slice() {
             [] => Vec::new(),
             fields => headers::mirror(fields, arguments(params).unwrap_or("{}")),
         };
         let name = target.upstream_name;
-        let outcome = self.forward(asking, method, params, upstream, name, &mirrored).await?;
+        let answer = self.forward(asking, method, params, upstream, name, &mirrored).await?;
         if method == "tools/call" {
-            self.note_task(asking, upstream, &outcome);
+            self.note_task(asking, upstream, &answer);
         }
-        Ok(outcome)
+        Ok(answer)
     }
 
     /// Makes a request of a client to an upstream, about what is called `subject` there.
@@ -384,7 +395,7 @@ impl Gateway {
         upstream: &Upstream,
         subject: &str,
         mirrored: &[(String, String)],
-    ) -> Result<Outcome, Error> {
+    ) -> Result<Answer, Error> {
         let Asking { client, request, outlet, .. } = asking;
         let underway = client.begin(&request.id)?;
         let client_says = says_of(asking, upstream.era());
@@ -395,6 +406,8 @@ impl Gateway {
             subject: Some(subject),
             params: &|token| Some(params.translate(&passage, subject, token)),
             mirrored,
+            // What is to be changed on its way must be there first.
+            may_come: passage.client == passage.upstream,
             relay: Some(outlet.relay.clone()),
             progress_token: params.progress_token(),
             timeout: upstream.settings().call_timeout,
@@ -402,14 +415,17 @@ impl Gateway {
         let answered = async {
             let _turn = client.turns.acquire().await;
             let timing = self.metrics().begin(upstream.name());
-            let outcome = upstream.call(call).await;
+            let answer = upstream.call(call).await;
             if let Some(timing) = timing {
-                timing.finish(&outcome);
+                timing.finish(&answer);
             }
-            outcome
+            answer
         };
         tokio::select! {
-            outcome = answered => Ok(passage.answer(method, outcome?)),
+            answer = answered => Ok(match answer? {
+                Answer::Whole(outcome) => Answer::Whole(passage.answer(method, outcome)),
+                coming @ Answer::Coming(_) => coming,
+            }),
             () = underway.cancelled() => Err(Error::Cancelled),
         }
     }

@@ -2,6 +2,8 @@
 //!
 //! Knows no HTTP, no files, no command line. Doors hand it messages; it hands back answers.
 
+pub use upstream::answer;
+
 pub mod auth;
 pub mod client;
 pub mod definitions;
@@ -252,11 +254,9 @@ impl Gateway {
 
     /// Waits for starting upstreams once; whoever asks later and without a handshake does not.
     pub async fn awake(&self) {
-        self.0.awake.get_or_init(|| self.settled()).await;
-    }
-
-    pub(crate) fn is_awake(&self) -> bool {
-        self.0.awake.initialized()
+        if !self.0.awake.initialized() {
+            Box::pin(self.0.awake.get_or_init(|| self.settled())).await;
+        }
     }
 
     /// Ends all upstreams.

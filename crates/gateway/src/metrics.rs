@@ -10,6 +10,7 @@ use foldhash::HashMap;
 use mcp::names::UpstreamName;
 use mcp::rpc::Outcome;
 use tokio::time::Instant;
+use upstream::answer::Answer;
 use upstream::error::Error;
 use upstream::supervisor::Phase;
 
@@ -90,11 +91,11 @@ pub(crate) struct Timing<'a> {
 }
 
 impl Timing<'_> {
-    pub fn finish(mut self, outcome: &Result<Outcome, Error>) {
-        self.end = match outcome {
-            Ok(Outcome::Result(_)) => &self.calls.ok,
+    pub fn finish(mut self, answer: &Result<Answer, Error>) {
+        self.end = match answer {
+            Ok(Answer::Whole(Outcome::Result(_)) | Answer::Coming(_)) => &self.calls.ok,
             Err(Error::Timeout { .. } | Error::Unfinished { .. }) => &self.calls.timed_out,
-            Ok(Outcome::Error(_)) | Err(_) => &self.calls.failed,
+            Ok(Answer::Whole(Outcome::Error(_))) | Err(_) => &self.calls.failed,
         };
     }
 }

@@ -12,6 +12,7 @@ use mcp::modern::TASKS;
 use mcp::names::UpstreamName;
 use mcp::rpc::{Outcome, Raw};
 use mcp::version::Era;
+use upstream::answer::Answer;
 use upstream::connection::Call;
 use upstream::supervisor::Upstream;
 
@@ -66,7 +67,7 @@ pub(crate) fn has_method(era: Era, method: &str) -> bool {
 
 impl Gateway {
     /// Answers a request about tasks.
-    pub(crate) async fn handle_task(&self, asking: &Asking<'_>) -> Result<Outcome, Error> {
+    pub(crate) async fn handle_task(&self, asking: &Asking<'_>) -> Result<Answer, Error> {
         let method = asking.request.method.as_str();
         let runners = self.task_runners(asking);
         if runners.is_empty() {
@@ -78,7 +79,7 @@ impl Gateway {
             return Err(Error::MissingExtension(TASKS));
         }
         if method == "tasks/list" {
-            return self.list_tasks(asking, &runners).await;
+            return self.list_tasks(asking, &runners).await.map(Answer::Whole);
         }
         let params = asking.request.subject("tasks/…")?;
         let id = params.name();
@@ -105,8 +106,8 @@ impl Gateway {
     }
 
     /// Notes whose a task is, if that is what a call has led to.
-    pub(crate) fn note_task(&self, asking: &Asking<'_>, upstream: &Upstream, outcome: &Outcome) {
-        let Outcome::Result(result) = outcome else { return };
+    pub(crate) fn note_task(&self, asking: &Asking<'_>, upstream: &Upstream, answer: &Answer) {
+        let Answer::Whole(Outcome::Result(result)) = answer else { return };
         if !runs_tasks(upstream, asking.era) {
             return;
         }
@@ -187,11 +188,12 @@ async fn read_pages(upstream: &Upstream) -> Result<Vec<Raw>, Error> {
             subject: None,
             params: &params,
             mirrored: &[],
+            may_come: false,
             relay: None,
             progress_token: None,
             timeout: upstream.settings().call_timeout,
         };
-        let Outcome::Result(page) = upstream.call(call).await? else { break };
+        let Outcome::Result(page) = upstream.call(call).await?.whole().await? else { break };
         let next = page.members(["nextCursor"]).ok().and_then(|[next]| next).map(str::to_owned);
         pages.push(page);
         cursor = next.filter(|next| next.starts_with('"'));

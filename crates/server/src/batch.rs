@@ -45,6 +45,6 @@ async fn answer_one(
         Err(rejection) => return Some(reply::to_rejected(&rejection)),
     };
     let request = gateway.take(client, message)?;
-    let outcome = gateway.handle(client, &request, outlet).await;
-    reply::unless_cancelled(&request, outcome)
+    let answer = gateway.handle(client, &request, outlet).await;
+    reply::unless_cancelled(&request, answer).await
 }

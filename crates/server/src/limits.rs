@@ -75,6 +75,8 @@ pub const IDLE_TICKS: u64 = 120;
 pub const ANSWER_STALL_MAX: Duration = Duration::from_mins(1);
 /// The same, where it is counted in ticks.
 pub const ANSWER_STALL_TICKS: u64 = 60;
+/// Results that are larger are not copied into their frame.
+pub const COPIED_MAX: usize = 16 * 1024;
 /// Bytes of an answer that are handed over at a time.
 pub const PIECE_BYTES: usize = 64 * 1024;
 /// How long what a client still sends is thrown away, so that it gets to read our answer.

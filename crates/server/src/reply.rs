@@ -3,6 +3,7 @@
 pub mod rest;
 
 use bytes::Bytes;
+use gateway::answer::{Answer, Coming};
 use gateway::dispatch::Request;
 use gateway::error::{Class, Error};
 use mcp::items::Kind;
@@ -11,6 +12,51 @@ use mcp::rpc::{self, Code, Outcome, Raw, Rejection};
 use mcp::translate;
 use mcp::verdict;
 use mcp::version::Era;
+
+use crate::limits::COPIED_MAX;
+
+/// What answers a request.
+pub enum Reply {
+    /// A whole frame.
+    Frame(Bytes),
+    /// A result that is too large to be copied into its frame.
+    Large { id: Raw, result: Bytes },
+    /// A result that is still coming.
+    Coming { id: Raw, result: Box<Coming> },
+}
+
+impl Reply {
+    /// The reply to a request.
+    pub fn new(request: &Request, answer: Result<Answer, Error>) -> Reply {
+        match answer {
+            Ok(Answer::Coming(result)) => Reply::Coming { id: request.id.clone(), result },
+            Ok(Answer::Whole(Outcome::Result(result))) if result.as_bytes().len() > COPIED_MAX => {
+                Reply::Large { id: request.id.clone(), result: result.into() }
+            }
+            Ok(Answer::Whole(outcome)) => Reply::Frame(to_request(request, Ok(outcome))),
+            Err(error) => Reply::Frame(to_request(request, Err(error))),
+        }
+    }
+
+    /// All of it as one frame.
+    pub async fn whole(self) -> Bytes {
+        match self {
+            Reply::Frame(frame) => frame,
+            Reply::Large { id, result } => rpc::result(&id, &result),
+            Reply::Coming { id, result } => match Answer::Coming(result).whole().await {
+                Ok(Outcome::Result(result)) => rpc::result(&id, result.as_bytes()),
+                Ok(Outcome::Error(error)) => rpc::relayed_error(&id, error.as_bytes()),
+                Err(error) => failed(&id, &Error::from(error), Era::Legacy),
+            },
+        }
+    }
+
+    /// What stands around the result of a reply.
+    pub fn surroundings(id: &Raw) -> [Bytes; 2] {
+        let head = [b"{\"jsonrpc\":\"2.0\",\"id\":", id.as_bytes(), b",\"result\":"].concat();
+        [head.into(), Bytes::from_static(b"}")]
+    }
+}
 
 /// The frame that answers a request.
 pub fn to_request(request: &Request, outcome: Result<Outcome, Error>) -> Bytes {
@@ -25,18 +71,26 @@ pub fn to_request(request: &Request, outcome: Result<Outcome, Error>) -> Bytes {
                 Era::Modern => rpc::result(id, translate::complete(&result, false).as_bytes()),
             }
         }
-        Err(error) => {
-            let code = code(&error, request.era());
-            let object = rpc::error_object(code, &error.to_string(), Some(&data(&error)));
-            rpc::error(Some(id), object.as_bytes())
-        }
+        Err(error) => failed(id, &error, request.era()),
     }
 }
 
+fn failed(id: &Raw, error: &Error, era: Era) -> Bytes {
+    let object = rpc::error_object(code(error, era), &error.to_string(), Some(&data(error)));
+    rpc::error(Some(id), object.as_bytes())
+}
+
 /// The same, but none for a request that its client has cancelled: it expects no answer.
-pub fn unless_cancelled(request: &Request, outcome: Result<Outcome, Error>) -> Option<Bytes> {
-    let is_wanted = !matches!(outcome, Err(Error::Cancelled));
-    is_wanted.then(|| to_request(request, outcome))
+pub async fn unless_cancelled(request: &Request, answer: Result<Answer, Error>) -> Option<Bytes> {
+    if matches!(answer, Err(Error::Cancelled)) {
+        return None;
+    }
+    Some(to_request(request, whole(answer).await))
+}
+
+/// All of an answer, once it is here.
+pub async fn whole(answer: Result<Answer, Error>) -> Result<Outcome, Error> {
+    Ok(answer?.whole().await?)
 }
 
 /// What an error says beyond its message.

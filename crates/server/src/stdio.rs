@@ -134,9 +134,8 @@ impl Door {
     }
 
     async fn answer(self, request: Request) {
-        let outcome = self.gateway.handle(&self.client, &request, &self.outlet).await;
-        let frame = reply::unless_cancelled(&request, outcome);
-        if let Some(frame) = frame {
+        let answer = self.gateway.handle(&self.client, &request, &self.outlet).await;
+        if let Some(frame) = reply::unless_cancelled(&request, answer).await {
             self.outbox.send(frame).await;
         }
     }

@@ -61,12 +61,13 @@ impl Lone {
             subject: Some(tool),
             params: &|_| Some(params.clone().into_bytes()),
             mirrored,
+            may_come: false,
             relay: client.map(relay),
             progress_token: None,
             timeout: PATIENCE,
         };
         let (Outcome::Result(answer) | Outcome::Error(answer)) =
-            self.upstream.call(call).await.unwrap();
+            self.upstream.call(call).await.unwrap().whole().await.unwrap();
         serde_json::from_slice(answer.as_bytes()).unwrap()
     }
 

@@ -96,7 +96,8 @@ async fn call(
     let request = Request::new(Raw::trusted("1"), "tools/call".to_owned(), params);
     // Nobody listens to what comes before the answer.
     let (outbox, _) = gateway::outbox::channel();
-    let outcome = gateway.handle(&client, &request, &client.outlet(outbox)).await?;
+    let answer = gateway.handle(&client, &request, &client.outlet(outbox)).await?;
+    let outcome = answer.whole().await?;
     let (text, failed) = match &outcome {
         Outcome::Error(error) => (as_sent(error), true),
         Outcome::Result(result) if as_json => (as_sent(result), is_error(result)),

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use hyper::body::Incoming as Body;
 use mcp::names::UpstreamName;
 use mcp::pieces::Passing;
 use mcp::rpc::{Outcome, Raw};
@@ -12,7 +11,7 @@ use tokio::time::timeout;
 use crate::connection::number;
 use crate::error::Error;
 use crate::limits::LINE_BYTES_MAX;
-use crate::web::{self, Failure};
+use crate::web::{self, Body, Failure};
 
 /// The answer to a call.
 pub enum Answer {

@@ -26,12 +26,14 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use crate::answer::Answer;
 use crate::error::Error;
 use crate::limits::{CALL_TOTAL_MAX, CALLS_MAX, OUTGOING_MAX, STDIN_CLOSE_GRACE};
 use crate::relay::{Relay, Upcall};
 use crate::streamable::Streamable;
 
 pub(crate) use feed::{jittered, pause};
+pub(crate) use incoming::number;
 
 /// A request to be made.
 #[derive(Clone)]
@@ -43,6 +45,8 @@ pub struct Call<'a> {
     pub params: &'a (dyn Fn(&str) -> Option<Vec<u8>> + Send + Sync),
     /// Header fields that mirror arguments, each with its plain value; of use over HTTP only.
     pub mirrored: &'a [(String, String)],
+    /// Whether a large result may be passed on while it is still coming.
+    pub may_come: bool,
     /// The client that waits for it, if any.
     pub relay: Option<Relay>,
     /// The client's own progress token, restored on the way back.
@@ -195,9 +199,9 @@ impl Connection {
     }
 
     /// Makes a request and waits for its answer. Dropped, it cancels the request.
-    pub async fn call(&self, call: &Call<'_>) -> Result<Outcome, Error> {
+    pub async fn call(&self, call: &Call<'_>) -> Result<Answer, Error> {
         match &self.0.wire {
-            Wire::Queue => self.call_queued(call).await,
+            Wire::Queue => self.call_queued(call).await.map(Answer::Whole),
             Wire::Posts(http) => self.call_posted(http, call).await,
         }
     }
@@ -216,13 +220,13 @@ impl Connection {
     }
 
     /// Waits for the answer to a call until its deadline, which may be put off meanwhile.
-    async fn patiently(
+    async fn patiently<T>(
         &self,
         id: u64,
         started: Instant,
         patience: Duration,
-        answered: impl Future<Output = Result<Outcome, Error>>,
-    ) -> Result<Outcome, Error> {
+        answered: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
         tokio::pin!(answered);
         loop {
             let Some(deadline) = self.deadline_of(id, started) else {

@@ -317,12 +317,17 @@ pub async fn ask(
         subject: None,
         params: &params,
         mirrored: &[],
+        may_come: false,
         relay: None,
         progress_token: None,
         timeout,
     };
     let method = method.to_owned();
-    match connection.call(&call).await {
+    let answer = match connection.call(&call).await {
+        Ok(answer) => answer.whole().await,
+        Err(error) => Err(error),
+    };
+    match answer {
         Ok(Outcome::Result(result)) => Ok(result),
         Ok(Outcome::Error(error)) => {
             let code = error.members(["code"]).ok().and_then(|[code]| code?.parse().ok());

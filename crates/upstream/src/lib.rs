@@ -3,6 +3,7 @@
 //! One `Upstream` per configured server: it starts the server, speaks with it, keeps its
 //! inventory, notices its end. What its names mean to clients is not known here.
 
+pub mod answer;
 pub mod connection;
 pub mod error;
 pub mod guard;

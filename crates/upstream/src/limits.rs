@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 /// One line from an upstream; a longer one is dropped and its call fails.
-pub const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
+pub const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Of an answer over HTTP, how much is held before the rest is passed on as it comes.
+pub const HELD_BYTES_MAX: usize = 64 * 1024;
 /// How much of a server's stderr is kept.
 pub const STDERR_BYTES_KEPT: usize = 64 * 1024;
 /// How much of it is shown in an error.

@@ -22,6 +22,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::answer::Answer;
 use crate::connection::{Call, Connection};
 use crate::conversation::read_list;
 pub use crate::conversation::{EraChoice, Introduction};
@@ -212,15 +213,15 @@ impl Upstream {
     }
 
     /// Makes a request; see [`Connection::call`].
-    pub async fn call(&self, call: Call<'_>) -> Result<Outcome, Error> {
+    pub async fn call(&self, call: Call<'_>) -> Result<Answer, Error> {
         let connection = self.connection_for(&call).await?;
         match connection.call(&call).await {
             // It was not processed, so it may be made again.
             Err(Error::SessionLost { .. }) => {
-                let renewed = self.renewed(&connection, &call).await?;
+                let renewed = Box::pin(self.renewed(&connection, &call)).await?;
                 Box::pin(renewed.call(&call)).await
             }
-            Ok(Outcome::Error(error)) if is_header_mismatch(&call, &error) => {
+            Ok(Answer::Whole(Outcome::Error(error))) if is_header_mismatch(&call, &error) => {
                 Ok(Box::pin(self.call_with_new_headers(&connection, &call, error)).await)
             }
             answer => answer,
@@ -273,10 +274,10 @@ impl Upstream {
         connection: &Connection,
         call: &Call<'_>,
         error: Raw,
-    ) -> Outcome {
+    ) -> Answer {
         connection.note_change("tools");
         let Ok(list) = read_list(connection, Kind::Tool).await else {
-            return Outcome::Error(error);
+            return Answer::Whole(Outcome::Error(error));
         };
         let mut tools =
             list.items.into_iter().filter_map(|raw| Definition::parse(Kind::Tool, raw).ok());
@@ -284,14 +285,14 @@ impl Upstream {
         let params = (call.params)("0").unwrap_or_default();
         let arguments = json::members(&params, ["arguments"]).ok().and_then(|[found]| found);
         let Some((tool, arguments)) = tool.zip(arguments) else {
-            return Outcome::Error(error);
+            return Answer::Whole(Outcome::Error(error));
         };
         let mirrored = headers::mirror(tool.param_headers(), arguments);
         if mirrored == call.mirrored {
-            return Outcome::Error(error);
+            return Answer::Whole(Outcome::Error(error));
         }
         let again = Call { mirrored: &mirrored, ..call.clone() };
-        connection.call(&again).await.unwrap_or(Outcome::Error(error))
+        connection.call(&again).await.unwrap_or(Answer::Whole(Outcome::Error(error)))
     }
 
     /// Sends a notification, if there is somebody who reads; never waits.

@@ -194,26 +194,34 @@ pub async fn next_chunk(body: &mut Body) -> Result<Option<Bytes>, Failure> {
     }
 }
 
-/// The whole body, if it is within the bound.
-pub async fn read_all(body: &mut Body, bytes_max: usize) -> Result<Bytes, Failure> {
-    let announced = body.size_hint().lower();
-    if announced > bytes_max as u64 {
-        return Err(Failure::TooLarge);
-    }
-    let Some(first) = next_chunk(body).await? else { return Ok(Bytes::new()) };
-    if body.is_end_stream() && first.len() <= bytes_max {
-        return Ok(first);
+/// The whole body, or what has come of it once that is more than `held_max`; whether it is whole.
+pub async fn read_some(body: &mut Body, held_max: usize) -> Result<(Bytes, bool), Failure> {
+    let Some(first) = next_chunk(body).await? else { return Ok((Bytes::new(), true)) };
+    if body.is_end_stream() || first.len() > held_max {
+        return Ok((first, body.is_end_stream()));
     }
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    let mut whole = BytesMut::with_capacity(first.len().saturating_add(announced).min(bytes_max));
-    whole.extend_from_slice(&first);
+    let mut held = BytesMut::with_capacity(first.len() + announced.min(held_max));
+    held.extend_from_slice(&first);
+    while let Some(chunk) = next_chunk(body).await? {
+        held.extend_from_slice(&chunk);
+        if held.len() > held_max {
+            return Ok((held.freeze(), false));
+        }
+    }
+    Ok((held.freeze(), true))
+}
+
+/// The whole body that begins with `held`, if it is within the bound.
+pub async fn read_on(body: &mut Body, held: Bytes, bytes_max: usize) -> Result<Bytes, Failure> {
+    let mut whole = BytesMut::from(held);
     while let Some(chunk) = next_chunk(body).await? {
         if whole.len() + chunk.len() > bytes_max {
             return Err(Failure::TooLarge);
         }
         whole.extend_from_slice(&chunk);
     }
-    if whole.len() > bytes_max { Err(Failure::TooLarge) } else { Ok(whole.freeze()) }
+    Ok(whole.freeze())
 }
 
 /// The beginning of the body of a refusal.

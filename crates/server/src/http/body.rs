@@ -46,7 +46,7 @@ where
     let mut kept = Kept { bytes: first.unwrap_or_default(), more: Vec::new(), room: None };
     kept.take_room(kept.bytes.len())?;
     if !body.is_end_stream() {
-        read_on(&mut body, &mut kept).await?;
+        Box::pin(read_on(&mut body, &mut kept)).await?;
     }
     Ok(Bytes::from_owner(kept))
 }

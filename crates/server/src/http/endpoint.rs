@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use gateway::Gateway;
+use gateway::answer::Answer;
 use gateway::auth::Caller;
 use gateway::client::Client;
 use gateway::dispatch::Request as GatewayRequest;
@@ -13,7 +14,7 @@ use gateway::place::{Misplaced, Place};
 use hyper::body::Incoming;
 use hyper::header::{HeaderValue, WWW_AUTHENTICATE};
 use hyper::{Method, Response, StatusCode};
-use mcp::rpc::{self, Message, Outcome, Rejection};
+use mcp::rpc::{self, Message, Rejection};
 use mcp::version::{Era, Revision};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -23,15 +24,16 @@ use super::crowd::Crowd;
 use super::events::{self, Body};
 use super::exchange::{
     Refused, Streaming, Work, empty, error, first_of, json, not_allowed, plain, read, refuse,
-    stream,
+    replied, stream,
 };
 use super::head::Head;
 use super::metrics::Metrics;
 use super::sessions::{Session, Sessions};
 use super::streams::{self, EventId, STANDING, Streams};
 use super::traffic::Traffic;
+use crate::batch;
 use crate::limits::SESSION_ID_BYTES_MAX;
-use crate::{batch, reply};
+use crate::reply::{self, Reply};
 
 const SESSION: &str = "mcp-session-id";
 
@@ -109,9 +111,10 @@ impl Endpoint {
             ("/metrics", &Method::GET) => return Ok(self.show_metrics()),
             ("/sse", &Method::GET) if self.has_sse => return self.open_sse(caller, head),
             ("/messages", &Method::POST) if self.has_sse => {
-                return self.post_message(head, body).await;
+                return Box::pin(self.post_message(head, body)).await;
             }
-            _ => return self.rest(caller, head, body).await,
+            // In boxes, as is all that is rare: the way of every request has room for it otherwise.
+            _ => return Box::pin(self.rest(caller, head, body)).await,
         }
         let place = self.place(head)?;
         match *head.method {
@@ -208,7 +211,7 @@ impl Endpoint {
             Ok(message) => message,
             Err(rejection) => {
                 let session = self.session(place, head, self.version(head)?).ok();
-                return self.batch(session, &frame, &rejection).await;
+                return Box::pin(self.batch(session, &frame, &rejection)).await;
             }
         };
         let request = match message {
@@ -222,7 +225,7 @@ impl Endpoint {
         if request.method == "initialize" {
             let revision = self.gateway.revision_asked(request.params.as_ref());
             head.check_accept(revision)?;
-            return Ok(self.initialize(&proof.caller, place, &request).await);
+            return Ok(Box::pin(self.initialize(&proof.caller, place, &request)).await);
         }
         let session = self.session(place, head, version)?;
         head.check_accept(session.revision())?;
@@ -282,9 +285,9 @@ impl Endpoint {
         let newcomer = self.sessions.admit(caller.clone(), place);
         let client = newcomer.client();
         let (outbox, _) = outbox::channel();
-        let outcome = self.gateway.handle(client, request, &client.outlet(outbox)).await;
-        let is_open = outcome.is_ok();
-        let frame = reply::to_request(request, outcome);
+        let answer = self.gateway.handle(client, request, &client.outlet(outbox)).await;
+        let is_open = answer.is_ok();
+        let frame = reply::to_request(request, reply::whole(answer).await);
         let mut response = json(StatusCode::OK, frame);
         if is_open {
             let id = HeaderValue::from_str(&newcomer.open());
@@ -306,19 +309,18 @@ impl Endpoint {
         let gateway = self.gateway.clone();
         let under_way = self.under_way.token();
         let mut work: Work = Box::pin(async move {
-            let outcome = gateway.handle(&client, &request, &outlet).await;
-            let status = status(&outcome);
-            (status, reply::to_request(&request, outcome))
+            let answer = gateway.handle(&client, &request, &outlet).await;
+            (status(&answer), Reply::new(&request, answer))
         });
         let first = match streaming {
             Streaming::Preferred => None,
             Streaming::Refused => {
                 // What can't be told is refused at once, and not kept.
                 drop(queue);
-                return plain(work).await;
+                return plain(work, under_way).await;
             }
             Streaming::Accepted => match first_of(&mut queue, &mut work).await {
-                Err((status, frame)) => return json(status, frame),
+                Err((status, reply)) => return replied(status, reply, under_way),
                 Ok(first) => Some(first),
             },
         };
@@ -328,7 +330,7 @@ impl Endpoint {
         }
         let Some(number) = number else {
             drop(queue);
-            return plain(work).await;
+            return plain(work, under_way).await;
         };
         let events = session.streams.read(number, None);
         let primer = session.revision().primes_streams().then(|| streams::primer(number));
@@ -410,12 +412,12 @@ async fn stream_out(streams: &Streams, number: u64, mut queue: OutboxQueue, mut 
     while let Some(frame) = queue.try_recv() {
         streams.push(number, frame);
     }
-    streams.push(number, last);
+    streams.push(number, last.whole().await);
     streams.finish(number);
 }
 
-fn status(outcome: &Result<Outcome, Error>) -> StatusCode {
-    match outcome {
+fn status(answer: &Result<Answer, Error>) -> StatusCode {
+    match answer {
         Err(error) if error.class() == Class::Protocol => StatusCode::BAD_REQUEST,
         _ => StatusCode::OK,
     }

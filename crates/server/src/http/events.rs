@@ -5,19 +5,24 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_util::stream::{self, Stream, StreamExt as _};
+use gateway::answer::Coming;
 use gateway::outbox::OutboxQueue;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use mcp::rpc::Raw;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::exchange::Work;
 use crate::limits::KEEP_ALIVE;
+use crate::reply::Reply;
 
 const STILL_HERE: Bytes = Bytes::from_static(b": still here\n\n");
 
 /// The body of an answer.
 pub enum Body {
     Whole(Bytes),
+    /// A whole one that was not put together.
+    Pieces([Bytes; 3]),
     Stream(Pin<Box<dyn Stream<Item = Result<Bytes, Broken>> + Send>>),
 }
 
@@ -33,6 +38,26 @@ impl Body {
 
     fn stream(chunks: impl Stream<Item = Bytes> + Send + 'static) -> Body {
         Body::Stream(Box::pin(chunks.map(Ok)))
+    }
+
+    /// A result in its frame, as it comes.
+    pub fn coming(id: &Raw, result: Box<Coming>) -> Body {
+        let [head, tail] = Reply::surroundings(id);
+        let state = (Some(head), Some((result, tail)));
+        Body::Stream(Box::pin(stream::unfold(state, |(head, rest)| async move {
+            if let Some(head) = head {
+                return Some((Ok(head), (None, rest)));
+            }
+            let (mut result, tail) = rest?;
+            match result.next().await {
+                Ok(Some(piece)) => Some((Ok(piece), (None, Some((result, tail))))),
+                Ok(None) => Some((Ok(tail), (None, None))),
+                Err(error) => {
+                    tracing::warn!(%error, "an answer broke off");
+                    Some((Err(Broken), (None, None)))
+                }
+            }
+        })))
     }
 
     /// The same, with something that goes when it does.
@@ -53,6 +78,10 @@ impl HttpBody for Body {
         match self.get_mut() {
             Body::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
             Body::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Body::Pieces(pieces) => {
+                let next = pieces.iter_mut().find(|piece| !piece.is_empty());
+                Poll::Ready(next.map(|piece| Ok(Frame::data(std::mem::take(piece)))))
+            }
             Body::Stream(chunks) => {
                 chunks.as_mut().poll_next(context).map(|chunk| chunk.map(|c| c.map(Frame::data)))
             }
@@ -60,12 +89,19 @@ impl HttpBody for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Body::Whole(bytes) if bytes.is_empty())
+        match self {
+            Body::Whole(bytes) => bytes.is_empty(),
+            Body::Pieces(pieces) => pieces.iter().all(Bytes::is_empty),
+            Body::Stream(_) => false,
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Body::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Body::Pieces(pieces) => {
+                SizeHint::with_exact(pieces.iter().map(|piece| piece.len() as u64).sum())
+            }
             Body::Stream(_) => SizeHint::default(),
         }
     }
@@ -99,7 +135,7 @@ impl Live {
                 Some(frame) = self.queue.recv() => return Some(event(frame)),
                 (_, last) = work => {
                     self.work = None;
-                    self.last = Some(last);
+                    self.last = Some(last.whole().await);
                 }
                 () = sleep(KEEP_ALIVE) => return Some(STILL_HERE),
             }

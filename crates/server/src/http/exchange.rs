@@ -13,9 +13,10 @@ use mcp::rpc::{self, Code};
 use super::body::{self, Fault};
 use super::events::Body;
 use crate::limits::MESSAGE_BYTES_MAX;
+use crate::reply::Reply;
 
 /// Makes the answer to a request.
-pub type Work = Pin<Box<dyn Future<Output = (StatusCode, Bytes)> + Send>>;
+pub type Work = Pin<Box<dyn Future<Output = (StatusCode, Reply)> + Send>>;
 
 /// A refusal: the status, and what to do.
 pub struct Refused(pub StatusCode, pub String);
@@ -38,7 +39,7 @@ pub enum Streaming {
 pub async fn first_of(
     queue: &mut OutboxQueue,
     work: &mut Work,
-) -> Result<Bytes, (StatusCode, Bytes)> {
+) -> Result<Bytes, (StatusCode, Reply)> {
     tokio::select! {
         biased;
         Some(first) = queue.recv() => Ok(first),
@@ -52,9 +53,27 @@ pub async fn first_of(
     }
 }
 
-pub async fn plain(work: Work) -> Response<Body> {
-    let (status, frame) = work.await;
-    json(status, frame)
+pub async fn plain(work: Work, companion: impl Send + Unpin + 'static) -> Response<Body> {
+    let (status, reply) = work.await;
+    replied(status, reply, companion)
+}
+
+/// The answer that a reply makes; `companion` goes with the last of it.
+pub fn replied(
+    status: StatusCode,
+    reply: Reply,
+    companion: impl Send + Unpin + 'static,
+) -> Response<Body> {
+    let mut response = json(status, Bytes::new());
+    *response.body_mut() = match reply {
+        Reply::Frame(frame) => Body::Whole(frame),
+        Reply::Large { id, result } => {
+            let [head, tail] = Reply::surroundings(&id);
+            Body::Pieces([head, result, tail])
+        }
+        Reply::Coming { id, result } => Body::coming(&id, result).with(companion),
+    };
+    response
 }
 
 pub async fn read(body: Incoming) -> Result<Bytes, Refused> {

@@ -79,15 +79,15 @@ impl Endpoint {
             let (outbox, mut queue) = outbox::channel();
             let outlet = session.client.outlet(outbox);
             let mut handling = pin!(gateway.handle(&session.client, &request, &outlet));
-            let outcome = loop {
+            let answer = loop {
                 tokio::select! {
                     biased;
                     Some(frame) = queue.recv() => session.streams.push(STANDING, frame),
-                    outcome = &mut handling => break outcome,
+                    answer = &mut handling => break answer,
                 }
             };
-            let rest = iter::from_fn(|| queue.try_recv());
-            for frame in rest.chain(reply::unless_cancelled(&request, outcome)) {
+            let last = reply::unless_cancelled(&request, answer).await;
+            for frame in iter::from_fn(|| queue.try_recv()).chain(last) {
                 session.streams.push(STANDING, frame);
             }
             drop(under_way);

@@ -4,6 +4,7 @@
 
 use std::future::ready;
 
+use gateway::answer::Answer;
 use gateway::dispatch::{Request, Terms};
 use gateway::error::{Class, Error};
 use gateway::outbox;
@@ -17,9 +18,9 @@ use mcp::version::Revision;
 use super::checks::Proof;
 use super::endpoint::Endpoint;
 use super::events::{self, Body};
-use super::exchange::{Refused, Streaming, Work, first_of, json, plain, stream};
+use super::exchange::{Refused, Streaming, Work, first_of, json, plain, replied, stream};
 use super::head::{Field, Head};
-use crate::reply;
+use crate::reply::Reply;
 
 impl Endpoint {
     pub(super) async fn post_alone(
@@ -44,26 +45,24 @@ impl Endpoint {
         let gateway = self.gateway.clone();
         let under_way = self.under_way.token();
         let mut work: Work = Box::pin(async move {
-            let outcome = gateway.handle(&client, &request, &outlet).await;
-            let status = status(&outcome);
-            drop(under_way);
-            (status, reply::to_request(&request, outcome))
+            let answer = gateway.handle(&client, &request, &outlet).await;
+            (status(&answer), Reply::new(&request, answer))
         });
         let streaming = head.streaming();
         if streaming == Streaming::Refused {
             drop(queue);
-            return Ok(plain(work).await);
+            return Ok(plain(work, under_way).await);
         }
         let first = match first_of(&mut queue, &mut work).await {
             Ok(first) => Some(first),
             // The status says what went wrong, so an error is never streamed alone.
-            Err((StatusCode::OK, frame)) if streaming == Streaming::Preferred => {
-                work = Box::pin(ready((StatusCode::OK, frame)));
+            Err((StatusCode::OK, reply)) if streaming == Streaming::Preferred => {
+                work = Box::pin(ready((StatusCode::OK, reply)));
                 None
             }
-            Err((status, frame)) => return Ok(json(status, frame)),
+            Err((status, reply)) => return Ok(replied(status, reply, under_way)),
         };
-        Ok(stream(events::live(first, queue, work)))
+        Ok(stream(events::live(first, queue, work).with(under_way)))
     }
 }
 
@@ -122,14 +121,14 @@ fn visible<'h>(name: &str, field: Field<'h>) -> Result<Option<&'h str>, String> 
 }
 
 /// The status that the revision prescribes for an outcome.
-fn status(outcome: &Result<Outcome, Error>) -> StatusCode {
-    match outcome {
-        Ok(Outcome::Error(error)) => match error.members(["code"]) {
+fn status(answer: &Result<Answer, Error>) -> StatusCode {
+    match answer {
+        Ok(Answer::Whole(Outcome::Error(error))) => match error.members(["code"]) {
             Ok([Some("-32601")]) => StatusCode::NOT_FOUND,
             Ok([Some("-32020" | "-32021" | "-32022")]) => StatusCode::BAD_REQUEST,
             _ => StatusCode::OK,
         },
-        Ok(Outcome::Result(_)) => StatusCode::OK,
+        Ok(_) => StatusCode::OK,
         Err(error) => match error.class() {
             Class::Method => StatusCode::NOT_FOUND,
             Class::Envelope | Class::Revision | Class::Capability | Class::Protocol => {

@@ -20,7 +20,7 @@ use super::events::Body;
 use super::exchange::{Refused, json as json_body, read, refuse};
 use super::head::Head;
 use super::openapi;
-use crate::reply::rest as reply;
+use crate::reply::{rest as reply, whole};
 
 /// What a client may choose when it connects: nothing yet. TC-31
 const CONFIG_SCHEMA: &str = concat!(
@@ -107,8 +107,8 @@ impl Endpoint {
         let (outbox, _) = outbox::channel();
         let request =
             GatewayRequest::new(Raw::trusted("0"), method.to_owned(), params).in_session();
-        let outcome = self.gateway.handle(client, &request, &client.outlet(outbox)).await;
-        let (status, body) = reply::to_call(outcome);
+        let answer = self.gateway.handle(client, &request, &client.outlet(outbox)).await;
+        let (status, body) = reply::to_call(whole(answer).await);
         json_body(status, body)
     }
 }

@@ -116,7 +116,7 @@ impl Server {
             }
             "text_id" => self.echo(&Raw::trusted(format!("\"{}\"", text(id))), arguments, meta),
             _ => {
-                let text = "x".repeat(20 * 1024 * 1024);
+                let text = "x".repeat(65 * 1024 * 1024);
                 self.result(id, &json!({"content": [{"type": "text", "text": text}]}));
             }
         }

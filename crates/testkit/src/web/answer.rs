@@ -110,7 +110,7 @@ pub async fn go_wrong(fault: &Fault, id: &[u8]) -> Response<Body> {
             events(Events { messages, closed: None, has_ended: false })
         }
         Fault::HugeEvent => {
-            sender.send("x".repeat(17 * 1024 * 1024)).unwrap();
+            sender.send("x".repeat(65 * 1024 * 1024)).unwrap();
             events(Events { messages, closed: None, has_ended: false })
         }
         Fault::Page => whole("text/html", "<html><body>Welcome!</body></html>"),

@@ -262,6 +262,6 @@ fn refusal(reason: &str) -> Outcome {
 }
 
 /// Our id; some servers give it back as text.
-pub(super) fn number(id: &Raw) -> Option<u64> {
+pub(crate) fn number(id: &Raw) -> Option<u64> {
     std::str::from_utf8(id.as_bytes()).ok()?.trim_matches('"').parse().ok()
 }

@@ -15,10 +15,11 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::incoming::{Source, number};
 use super::{Call, Connection, Listener, Loss, Wire};
+use crate::answer::{Answer, Coming};
 use crate::error::Error;
 use crate::limits::{
-    FAREWELL_MAX, LAST_POSTS_MAX, LINE_BYTES_MAX, POST_TIMEOUT, POSTS_MAX, REOPEN_DELAY_MAX,
-    REOPEN_DELAY_MIN, RESUME_DELAY_MIN, RESUMES_MAX,
+    FAREWELL_MAX, HELD_BYTES_MAX, LAST_POSTS_MAX, LINE_BYTES_MAX, POST_TIMEOUT, POSTS_MAX,
+    REOPEN_DELAY_MAX, REOPEN_DELAY_MIN, RESUME_DELAY_MIN, RESUMES_MAX,
 };
 use crate::sse::{Decoder, Event};
 use crate::streamable::{Streamable, Terms};
@@ -50,7 +51,7 @@ impl Connection {
         &self,
         http: &Streamable,
         call: &Call<'_>,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<Answer, Error> {
         let started = Instant::now();
         let ticket = self.admit(call, None)?;
         let id = ticket.id.to_string();
@@ -74,24 +75,41 @@ impl Connection {
         id: u64,
         call: &Call<'_>,
         frame: &Bytes,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<Answer, Error> {
         let terms = http.terms();
         let response = http.post_call(&terms, call, frame).await;
-        let mut response = response.map_err(|failure| self.failed(failure))?;
+        let response = response.map_err(|failure| self.failed(failure))?;
         if response.status() != StatusCode::OK {
-            return self.refused(&terms, http, Some(id), response).await;
+            let refused = Box::pin(self.refused(&terms, http, Some(id), response));
+            return refused.await.map(Answer::Whole);
         }
         if call.method == "initialize" {
             http.keep_session(&response);
         }
         if web::is_event_stream(&response) {
-            return self.follow(http, &terms, id, response.into_body()).await;
+            let body = response.into_body();
+            return Box::pin(self.follow(http, &terms, id, body)).await.map(Answer::Whole);
         }
-        let body = web::read_all(response.body_mut(), LINE_BYTES_MAX).await;
-        let body = body.map_err(|failure| self.failed(failure))?;
+        let mut body = response.into_body();
+        let held_max = if call.may_come { HELD_BYTES_MAX } else { LINE_BYTES_MAX };
+        let held = web::read_some(&mut body, held_max).await;
+        let (held, is_all) = held.map_err(|failure| self.failed(failure))?;
+        let body = if is_all {
+            held
+        } else if call.may_come {
+            match Coming::begin(&self.0.upstream, id, &held, body, call.timeout) {
+                Ok(coming) => return Ok(Answer::Coming(Box::new(coming))),
+                Err(mut body) => {
+                    let whole = Box::pin(web::read_on(&mut body, held, LINE_BYTES_MAX)).await;
+                    whole.map_err(|failure| self.failed(failure))?
+                }
+            }
+        } else {
+            return Err(self.failed(Failure::TooLarge));
+        };
         match rpc::parse(&body) {
             Ok(Message::Response { id: theirs, outcome }) if number(&theirs) == Some(id) => {
-                Ok(outcome)
+                Ok(Answer::Whole(outcome))
             }
             Ok(_) => Err(self.garbled("it is a message that answers something else")),
             Err(rejection) => {

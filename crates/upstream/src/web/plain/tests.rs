@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::Plain;
 use crate::limits::{IDLE_CONNECTION_TIME, IDLE_CONNECTIONS_MAX};
-use crate::web::{Body, Failure, Pool, Web, next_chunk, read_all};
+use crate::web::{Body, Failure, Pool, Web, next_chunk, read_some};
 
 const ANSWER: &str = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
 
@@ -56,7 +56,7 @@ async fn send(web: &Web) -> Result<Body, Failure> {
 }
 
 async fn call(web: &Web) -> Result<Bytes, Failure> {
-    read_all(&mut send(web).await?, 100).await
+    Ok(read_some(&mut send(web).await?, 100).await?.0)
 }
 
 async fn has_ended(stream: &mut TcpStream) -> bool {
