@@ -5,7 +5,7 @@
 
 use std::future::{Future as _, poll_fn};
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use bytes::Bytes;
@@ -54,7 +54,11 @@ impl Link {
         request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, Unanswered> {
         let mut answer = pin!(self.sender.try_send_request(request));
+        self.bell.hush();
         poll_fn(|context| {
+            if self.bell.is_silent(context) {
+                return Poll::Pending;
+            }
             self.drive();
             // Who is over their budget would be told to come back later, through a waker that
             // nobody hears.
@@ -77,7 +81,9 @@ impl Link {
         body: &mut Incoming,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        self.bell.hush();
+        if self.bell.is_silent(context) {
+            return Poll::Pending;
+        }
         let mut frame = Pin::new(&mut *body).poll_frame(&mut unheard());
         if frame.is_pending() {
             self.drive();
@@ -121,8 +127,7 @@ enum Ringing {
 
 impl Bell {
     fn set(&self, ringing: Ringing) -> Ringing {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut *state, ringing)
+        std::mem::replace(&mut *self.state(), ringing)
     }
 
     /// From now on it is only noted.
@@ -130,11 +135,32 @@ impl Bell {
         self.set(Ringing::Unheard);
     }
 
+    /// Whether the task listens and nothing has rung since: it was woken by something else. If
+    /// not, it is only noted from now on.
+    fn is_silent(&self, context: &Context<'_>) -> bool {
+        let mut state = self.state();
+        if let Ringing::Heard(task) = &mut *state {
+            task.clone_from(context.waker());
+            return true;
+        }
+        *state = Ringing::Unheard;
+        false
+    }
+
     /// From now on the task is woken, and at once if it has rung since it was hushed.
     fn listen(&self, context: &Context<'_>) {
-        if let Ringing::Noted = self.set(Ringing::Heard(context.waker().clone())) {
-            context.waker().wake_by_ref();
+        let mut state = self.state();
+        match &*state {
+            // It stays noted: silence would be taken for a reason to wait on.
+            Ringing::Noted => context.waker().wake_by_ref(),
+            Ringing::Unheard | Ringing::Heard(_) => {
+                *state = Ringing::Heard(context.waker().clone());
+            }
         }
+    }
+
+    fn state(&self) -> MutexGuard<'_, Ringing> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -147,5 +173,42 @@ impl Wake for Bell {
         if let Ringing::Heard(task) = self.set(Ringing::Noted) {
             task.wake();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context, Wake, Waker};
+
+    use super::Bell;
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn bell_that_rings_while_its_task_is_at_it_is_answered_by_the_next_poll() {
+        let (bell, woken) = (Arc::<Bell>::default(), Arc::<Woken>::default());
+        let waker = Waker::from(Arc::clone(&woken));
+        let context = Context::from_waker(&waker);
+        let times = || woken.0.load(Ordering::Relaxed);
+        bell.hush();
+        bell.wake_by_ref();
+        assert_eq!(times(), 0);
+        bell.listen(&context);
+        assert_eq!(times(), 1);
+        assert!(!bell.is_silent(&context));
+        bell.listen(&context);
+        assert!(bell.is_silent(&context));
+        bell.wake_by_ref();
+        assert_eq!(times(), 2);
+        assert!(!bell.is_silent(&context));
     }
 }
