@@ -1,0 +1,138 @@
+//! Who is measured: Toolman, its anchors, and the peers that are installed, each started alike.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::Context as _;
+use tempfile::TempDir;
+
+use crate::load::Door;
+use crate::load::request::Dialect;
+use crate::process::Process;
+
+/// What clients must show.
+pub const TOKEN: &str = "bench-token-0123456789abcdef0123456789abcdef";
+
+/// What lies behind a gateway.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    pub upstreams: Vec<Upstream>,
+    pub dialect: Dialect,
+}
+
+#[derive(Clone, Debug)]
+pub enum Upstream {
+    Http { port: u16 },
+    Stdio { command: Vec<String> },
+}
+
+/// A gateway that runs, and where to ask it.
+pub struct Running {
+    pub process: Process,
+    pub door: Door,
+    /// Its configuration, removed with it.
+    pub folder: TempDir,
+}
+
+/// Starts Toolman over HTTP, below another program if `above` names one, and waits until it serves.
+pub fn start_toolman(binary: &Path, scene: &Scene, above: &[String]) -> anyhow::Result<Running> {
+    let folder = folder(scene, "filter")?;
+    let port = free_port()?;
+    let mut command = below(above, binary);
+    command
+        .args(["serve", "--listen", &format!("127.0.0.1:{port}")])
+        .current_dir(folder.path())
+        .env("BEARER_TOKEN", TOKEN);
+    let (process, _) = Process::with_line(quiet(&mut command, folder.path()))?;
+    Ok(Running { process, door: toolman_door(port, scene.dialect), folder })
+}
+
+/// Starts Toolman as a client does: it talks on stdin and stdout.
+pub fn start_toolman_on_pipes(
+    binary: &Path,
+    scene: &Scene,
+    above: &[String],
+) -> anyhow::Result<Running> {
+    let folder = folder(scene, "filter")?;
+    let mut command = below(above, binary);
+    command.current_dir(folder.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let process = Process::start(quiet(&mut command, folder.path()))?;
+    Ok(Running { process, door: toolman_door(0, scene.dialect), folder })
+}
+
+fn toolman_door(port: u16, dialect: Dialect) -> Door {
+    Door {
+        address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+        path: "/mcp".to_owned(),
+        dialect,
+        token: Some(TOKEN.to_owned()),
+        prefix: "s0_".to_owned(),
+    }
+}
+
+/// Keeps the configuration of the developer's machine out of the measurement.
+fn quiet<'c>(command: &'c mut Command, folder: &Path) -> &'c mut Command {
+    for variable in ["TOOLMAN_CONFIG", "TOOLMAN_LOG", "RUST_LOG", "AGENT_NAME"] {
+        command.env_remove(variable);
+    }
+    command.env("DATA_DIR", folder.join("data"))
+}
+
+/// A folder with the configuration of Toolman for a scene.
+pub fn folder(scene: &Scene, surface: &str) -> anyhow::Result<TempDir> {
+    let folder = TempDir::new().context("can't make a temporary folder")?;
+    let mut text = format!("surface = \"{surface}\"\nactive_toolsets = [\"*\"]\n");
+    for (number, upstream) in scene.upstreams.iter().enumerate() {
+        text += &format!("\n[[servers]]\nnamespace = \"s{number}\"\n");
+        match upstream {
+            Upstream::Http { port } => {
+                // Equal eras on both sides: what is measured is a call, not a translation.
+                let era = if scene.dialect == Dialect::Modern { "modern" } else { "legacy" };
+                text += &format!("url = \"http://127.0.0.1:{port}/mcp\"\nera = \"{era}\"\n");
+            }
+            Upstream::Stdio { command } => {
+                let quoted: Vec<String> = command.iter().map(|word| format!("{word:?}")).collect();
+                let (program, arguments) = quoted.split_first().context("an empty command")?;
+                text += &format!("command = {program}\nargs = [{}]\n", arguments.join(", "));
+            }
+        }
+    }
+    std::fs::write(folder.path().join("tools.toml"), text)?;
+    Ok(folder)
+}
+
+/// The program itself, or another one that runs it.
+fn below(above: &[String], program: &Path) -> Command {
+    match above {
+        [] => Command::new(program),
+        [first, rest @ ..] => {
+            let mut command = Command::new(first);
+            command.args(rest).arg(program);
+            command
+        }
+    }
+}
+
+/// This program, to be started as an upstream or an anchor.
+pub fn own_binary() -> anyhow::Result<PathBuf> {
+    std::env::current_exe().context("can't tell where this program lies")
+}
+
+/// An upstream over HTTP with so many tools.
+pub fn start_upstream(tools: usize) -> anyhow::Result<(Process, u16)> {
+    let mut command = Command::new(own_binary()?);
+    Process::with_port(command.args(["upstream-http", "--tools", &tools.to_string()]))
+}
+
+/// The command of an upstream over pipes with so many tools.
+pub fn stdio_upstream(tools: usize) -> anyhow::Result<Upstream> {
+    let binary = own_binary()?.to_string_lossy().into_owned();
+    let command = vec![binary, "upstream-stdio".into(), "--tools".into(), tools.to_string()];
+    Ok(Upstream::Stdio { command })
+}
+
+/// A port that is free now.
+pub fn free_port() -> anyhow::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}

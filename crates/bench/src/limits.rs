@@ -1,0 +1,21 @@
+//! Every bound on waits, queues and sizes of the benchmark.
+
+use std::time::Duration;
+
+/// The largest result that an upstream makes.
+pub const BIG_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Messages that wait to be written to the child of an anchor.
+pub const OUTGOING_MAX: usize = 256;
+/// The longest answer that the load takes.
+pub const ANSWER_BYTES_MAX: usize = 128 * 1024 * 1024;
+/// An answer that takes longer is lost.
+pub const ANSWER_TIME_MAX: Duration = Duration::from_mins(1);
+/// How long a contestant may take until it serves; Python takes its time, valgrind even more.
+pub const START_TIME_MAX: Duration = Duration::from_mins(2);
+/// How long a contestant may take to end when it is asked to.
+pub const STOP_TIME_MAX: Duration = Duration::from_secs(20);
+/// Pause between looks at something that nobody tells us of.
+pub const LOOK_PAUSE: Duration = Duration::from_millis(20);
+/// How often a route is walked while instructions are counted: the difference is what counts.
+pub const COUNT_SHORT: u64 = 200;
+pub const COUNT_LONG: u64 = 1_200;
