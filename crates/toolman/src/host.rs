@@ -1,5 +1,7 @@
 //! From a configuration to a running gateway, and to its orderly end.
 
+use std::fs::File;
+use std::os::fd::IntoRawFd as _;
 use std::path::{Path, PathBuf};
 
 use catalog::scope::Scope;
@@ -50,8 +52,7 @@ impl Plan {
     }
 
     pub fn start(self) -> Host {
-        // Our own binary is the guard; by this path even when it was replaced meanwhile.
-        let gateway = Gateway::start(self.settings, &Spawner::new("/proc/self/exe"));
+        let gateway = Gateway::start(self.settings, &Spawner::new(own_binary()));
         Host { gateway, source: self.source }
     }
 }
@@ -61,6 +62,14 @@ impl Host {
     pub fn start(cli: &Cli) -> anyhow::Result<Host> {
         Ok(Plan::read(cli)?.start())
     }
+}
+
+/// Our own binary, which is the guard too, even when its file is replaced meanwhile.
+///
+/// It is held open: below valgrind, where instructions are counted, `/proc/self/exe` is valgrind.
+fn own_binary() -> String {
+    let binary = std::env::current_exe().and_then(File::open);
+    binary.map_or("/proc/self/exe".into(), |file| format!("/proc/self/fd/{}", file.into_raw_fd()))
 }
 
 fn load(path: PathBuf) -> Result<Plan, Misuse> {
