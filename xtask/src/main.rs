@@ -1,7 +1,7 @@
 //! The chores of this repository: `cargo xtask test` and what it is made of.
 //!
 //! Here only the command line is read; `steps` runs the checks, `peers` installs the real MCP
-//! clients and servers that the tests talk to.
+//! clients and servers that the tests talk to, `tools` the programs that the gate counts with.
 
 #![expect(
     clippy::print_stdout,
@@ -12,6 +12,7 @@
 mod peers;
 mod program;
 mod steps;
+mod tools;
 
 use std::env;
 use std::path::Path;
@@ -23,7 +24,8 @@ The chores of this repository.
 Usage: cargo xtask <command>
 
 Commands:
-  test    install the test peers, then run fmt, clippy and all tests
+  test    install the test peers, then run fmt, clippy, all tests and the gate
+  gate    count what a call costs and compare it with crates/bench/baseline.json
   peers   install the test peers into target/peers
   help    show this text";
 
@@ -38,7 +40,10 @@ fn main() -> ExitCode {
         }
         ["test"] => steps::test(workspace()),
         ["peers"] => steps::peers(workspace()),
-        ["test" | "peers", extra, ..] => return misused(&format!("unexpected argument `{extra}`")),
+        ["gate"] => steps::gate(workspace()),
+        ["test" | "gate" | "peers", extra, ..] => {
+            return misused(&format!("unexpected argument `{extra}`"));
+        }
         [unknown, ..] => return misused(&format!("no command is named `{unknown}`")),
     };
     match outcome {

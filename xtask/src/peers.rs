@@ -3,10 +3,10 @@
 //! A set of peers is whole when its stamp says so. The stamp is written last and removed first, so
 //! an install that was killed is done again. What npm and pip need is left to `node` and `python`.
 
-mod debian;
+pub mod debian;
 mod node;
 mod python;
-mod site;
+pub mod site;
 #[cfg(test)]
 mod tests;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use crate::peers;
+use crate::{peers, tools};
 
 /// One run of cargo over the whole workspace.
 struct Step {
@@ -22,13 +22,14 @@ const CHECKS: [Step; 3] = [
     Step { name: "test", arguments: &["test", "--workspace"] },
 ];
 
-/// Installs the peers, then runs every check; stops at the first failure.
+/// Installs the peers, then runs every check, the gate last; stops at the first failure.
 pub fn test(workspace: &Path) -> Result<(), String> {
     let started = Instant::now();
     peers(workspace)?;
     for step in &CHECKS {
         check(workspace, step)?;
     }
+    gate(workspace)?;
     eprintln!("xtask: all steps passed in {}", elapsed(started));
     Ok(())
 }
@@ -45,6 +46,45 @@ pub fn peers(workspace: &Path) -> Result<(), String> {
         eprintln!("xtask: peers installed: {} ({})", installed.join(", "), elapsed(started));
     }
     Ok(())
+}
+
+/// Counts what a call costs and compares it with what it was.
+pub fn gate(workspace: &Path) -> Result<(), String> {
+    let started = Instant::now();
+    tools::install(workspace)?;
+    build(workspace)?;
+    run_bench(workspace, &["gate"]).map_err(|problem| {
+        format!("{problem}\nstep `gate` failed; run it alone with `cargo xtask gate`")
+    })?;
+    eprintln!("xtask: gate passed ({})", elapsed(started));
+    Ok(())
+}
+
+/// Builds what is measured, as it is shipped, and what measures it.
+fn build(workspace: &Path) -> Result<(), String> {
+    // One by one: together, each would be built with the features that the other wants.
+    check(
+        workspace,
+        &Step { name: "build", arguments: &["build", "--profile", "gate", "-p", "toolman"] },
+    )?;
+    check(
+        workspace,
+        &Step { name: "build", arguments: &["build", "--profile", "gate", "-p", "bench"] },
+    )
+}
+
+fn run_bench(workspace: &Path, arguments: &[&str]) -> Result<(), String> {
+    let bench = workspace.join("target/gate/bench");
+    let status = Command::new(&bench)
+        .args(arguments)
+        .current_dir(workspace)
+        .status()
+        .map_err(|problem| format!("cannot run {}: {problem}", bench.display()))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err("what was counted or measured is not as it must be".to_owned())
+    }
 }
 
 fn check(workspace: &Path, step: &Step) -> Result<(), String> {

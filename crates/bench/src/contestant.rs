@@ -1,5 +1,6 @@
 //! Who is measured: Toolman, its anchors, and the peers that are installed, each started alike.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,8 +8,8 @@ use std::process::{Command, Stdio};
 use anyhow::Context as _;
 use tempfile::TempDir;
 
-use crate::load::Door;
 use crate::load::request::Dialect;
+use crate::load::{self, Door};
 use crate::process::Process;
 
 /// What clients must show.
@@ -135,4 +136,12 @@ pub fn stdio_upstream(tools: usize) -> anyhow::Result<Upstream> {
 /// A port that is free now.
 pub fn free_port() -> anyhow::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}
+
+/// How many requests for tools an upstream over HTTP has had.
+pub fn requests_of(port: u16) -> anyhow::Result<u64> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let counts = load::get(address, "/counts")?;
+    let counts: BTreeMap<String, u64> = serde_json::from_slice(&counts)?;
+    Ok(["tools/call", "tools/list"].iter().filter_map(|method| counts.get(*method)).sum())
 }

@@ -6,8 +6,10 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
+use std::process::ChildStdin;
 
 use anyhow::{Context as _, ensure};
+use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use crate::callgrind::Profile;
@@ -15,10 +17,16 @@ use crate::contestant::{self, Running, Scene, Upstream};
 use crate::limits::{COUNT_LONG, COUNT_SHORT};
 use crate::load::request::{Dialect, Template, Verdict};
 use crate::load::{self, Door, Question, Until};
-use crate::process::Process;
+use crate::process::{self, Process};
+
+/// What makes two counts the same: one thread that works, and one that runs at a time.
+pub const ONE_WORKER: (&str, &str) = ("TOKIO_WORKER_THREADS", "1");
 
 /// A way through the gateway whose cost is watched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
+)]
+#[serde(rename_all = "kebab-case")]
 pub enum Route {
     /// `tools/list` over HTTP, of 100 tools.
     List,
@@ -69,18 +77,36 @@ impl Route {
         Ok((Scene { upstreams, dialect }, Some((process, port))))
     }
 
-    /// Walks the route so many times, with the gateway below another program.
-    fn walk(self, toolman: &Path, above: &[String], times: u64) -> anyhow::Result<()> {
+    /// Walks the route so many times with so many clients, and hands over the gateway at the end,
+    /// which runs below another program.
+    fn walk<T>(
+        self,
+        toolman: &Path,
+        above: &[String],
+        clients: usize,
+        times: u64,
+        at_end: impl FnOnce(&Running) -> T,
+    ) -> anyhow::Result<T> {
         let (scene, _upstream) = self.scene()?;
         if self == Route::Pipes {
-            let running = contestant::start_toolman_on_pipes(toolman, &scene, above)?;
-            return walk_on_pipes(running, &self.question(), times);
+            let mut running = contestant::start_toolman_on_pipes(toolman, &scene, above)?;
+            let stdin = walk_on_pipes(&mut running, &self.question(), times)?;
+            let end = at_end(&running);
+            drop(stdin);
+            running.process.wait()?;
+            return Ok(end);
         }
         let running = contestant::start_toolman(toolman, &scene, above)?;
-        let report = load::run(&running.door, &self.question(), 1, Until::Asked(times))?;
+        let report = load::run(&running.door, &self.question(), clients, Until::Asked(times))?;
         let complaint = report.complaint.unwrap_or_default();
-        ensure!(report.answers == times, "an answer on the route `{}`: {complaint}", self.name());
-        running.process.stop()
+        ensure!(
+            report.answers == times,
+            "wrong answers on the route `{}`: {complaint}",
+            self.name()
+        );
+        let end = at_end(&running);
+        running.process.stop()?;
+        Ok(end)
     }
 }
 
@@ -92,18 +118,54 @@ pub fn instructions(toolman: &Path, route: Route) -> anyhow::Result<Profile> {
     let folder = TempDir::new()?;
     let profile = |times: u64| -> anyhow::Result<Profile> {
         let file = folder.path().join(format!("callgrind.{times}"));
-        let above = ["valgrind", "--quiet", "--tool=callgrind"].map(str::to_owned);
-        let out = format!("--callgrind-out-file={}", file.display());
-        route.walk(toolman, &[&above[..], &[out]].concat(), times)?;
-        let text = fs::read_to_string(&file).context("callgrind wrote nothing")?;
-        Profile::parse(&text)
+        let above = [
+            "valgrind".to_owned(),
+            "--quiet".to_owned(),
+            "--tool=callgrind".to_owned(),
+            // Otherwise chance decides which thread is next, and how long locks are spun on.
+            "--fair-sched=yes".to_owned(),
+            format!("--callgrind-out-file={}", file.display()),
+            // It complains of system calls that it does not know.
+            format!("--log-file={}", folder.path().join("log").display()),
+        ];
+        route.walk(toolman, &above, 1, times, |_| ())?;
+        Profile::parse(&fs::read_to_string(&file).context("callgrind wrote nothing")?)
     };
     let calls = load::number(COUNT_LONG - COUNT_SHORT);
     Ok(profile(COUNT_LONG)?.beyond(&profile(COUNT_SHORT)?, calls))
 }
 
+/// The system calls of the gateway for one call, while so many clients ask at once.
+pub fn system_calls(toolman: &Path, route: Route, clients: usize) -> anyhow::Result<f64> {
+    let made = |times: u64| -> anyhow::Result<u64> {
+        let folder = TempDir::new()?;
+        let trace = folder.path().join("trace");
+        // As a grandchild, so that the process that we start is the gateway.
+        let above = ["strace", "-D", "-f", "-ff", "-qq", "-o"].map(str::to_owned);
+        let above = [&above[..], &[trace.to_string_lossy().into_owned()]].concat();
+        // A file for each thread; those of the servers below the gateway do not count.
+        let own = route.walk(toolman, &above, clients, times, |running| {
+            process::threads(running.process.pid())
+        })?;
+        let mut lines = 0;
+        for thread in own {
+            let text = fs::read(folder.path().join(format!("trace.{thread}")))
+                .with_context(|| format!("strace wrote nothing of thread {thread}"))?;
+            let is_call = |line: &&[u8]| !line.is_empty() && !line.starts_with(b"---");
+            lines += text.split(|byte| *byte == b'\n').filter(is_call).count() as u64;
+        }
+        Ok(lines)
+    };
+    let calls = load::number(COUNT_LONG - COUNT_SHORT);
+    Ok((load::number(made(COUNT_LONG)?) - load::number(made(COUNT_SHORT)?)) / calls)
+}
+
 /// Asks over pipes, one question after the other.
-fn walk_on_pipes(mut running: Running, question: &Question, times: u64) -> anyhow::Result<()> {
+fn walk_on_pipes(
+    running: &mut Running,
+    question: &Question,
+    times: u64,
+) -> anyhow::Result<ChildStdin> {
     let (mut stdin, stdout) = running.process.pipes()?;
     let mut lines = BufReader::new(stdout);
     let mut line = Vec::new();
@@ -123,6 +185,5 @@ fn walk_on_pipes(mut running: Running, question: &Question, times: u64) -> anyho
         let text = String::from_utf8_lossy(&line);
         ensure!(template.judge(200, &line) == Verdict::Right, "a wrong answer: {text}");
     }
-    drop(stdin);
-    running.process.wait()
+    Ok(stdin)
 }

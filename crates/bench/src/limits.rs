@@ -17,5 +17,17 @@ pub const STOP_TIME_MAX: Duration = Duration::from_secs(20);
 /// Pause between looks at something that nobody tells us of.
 pub const LOOK_PAUSE: Duration = Duration::from_millis(20);
 /// How often a route is walked while instructions are counted: the difference is what counts.
-pub const COUNT_SHORT: u64 = 200;
-pub const COUNT_LONG: u64 = 1_200;
+pub const COUNT_SHORT: u64 = 100;
+pub const COUNT_LONG: u64 = 2_100;
+/// How much a route may grow, or shrink unsaid.
+pub const INSTRUCTIONS_ROOM_PERCENT: f64 = 3.0;
+/// How much the memory of an idle gateway may grow.
+pub const MEMORY_ROOM_PERCENT: u64 = 10;
+/// Tools of an idle gateway.
+pub const IDLE_TOOLS: usize = 1_000;
+/// System calls for one call, when several clients ask: two reads, two writes, a share of waiting.
+pub const SYSTEM_CALLS_MAX: f64 = 5.0;
+/// Clients that ask at once while system calls are counted.
+pub const CLIENTS_COUNTED: usize = 16;
+/// Calls while requests to upstreams and their processes are counted.
+pub const CALLS_COUNTED: u64 = 200;

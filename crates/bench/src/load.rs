@@ -7,10 +7,11 @@ pub mod request;
 pub mod wire;
 
 use std::cell::RefCell;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use serde::Serialize;
 use tokio::sync::Barrier;
 use tokio::task::LocalSet;
@@ -85,6 +86,18 @@ pub fn run(
 ) -> anyhow::Result<Report> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     LocalSet::new().block_on(&runtime, ask_all(door, question, clients, until))
+}
+
+/// What lies at a path.
+pub fn get(address: SocketAddr, path: &str) -> anyhow::Result<Vec<u8>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut wire = Wire::connect(address).await?;
+        let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\n\r\n");
+        let head = wire.exchange(request.as_bytes()).await?;
+        ensure!(head.status == 200, "{path} was refused with status {}", head.status);
+        Ok(wire.body().to_vec())
+    })
 }
 
 async fn ask_all(

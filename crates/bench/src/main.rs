@@ -9,6 +9,7 @@ mod contestant;
 mod count;
 mod door;
 mod figures;
+mod gate;
 mod ids;
 mod limit;
 mod limits;
@@ -18,12 +19,14 @@ mod process;
 mod upstream;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 
 use crate::count::Route;
+use crate::gate::baseline::Count;
 use crate::load::request::Dialect;
 use crate::load::{Door, Question, Until};
 
@@ -72,8 +75,18 @@ enum Command {
         /// How many of the heaviest functions are shown
         #[arg(long, default_value_t = 25)]
         top: usize,
+        /// Print JSON, of one route
+        #[arg(long)]
+        json: bool,
         /// The routes to count [default: all]
         routes: Vec<Route>,
+    },
+    /// Hold the counts of all routes to what they were; `cargo xtask gate` runs it
+    Gate {
+        #[arg(long, default_value = "target/gate/toolman")]
+        toolman: PathBuf,
+        #[arg(long, default_value = "crates/bench/baseline.json")]
+        baseline: PathBuf,
     },
 }
 
@@ -109,9 +122,17 @@ fn main() -> anyhow::Result<()> {
         Command::LimitHttp { upstream, port } => limit::serve_http(&upstream, port),
         Command::LimitStdio { port, command } => limit::serve_stdio(&command, port),
         Command::Load(load) => run_load(load),
-        Command::Count { toolman, top, routes } => {
-            // It runs in a folder of its own, where a relative path means nothing.
-            let toolman = toolman.canonicalize()?;
+        Command::Gate { toolman, baseline } => gate::run(&absolute(&toolman)?, &baseline),
+        Command::Count { toolman, json: true, routes, .. } => {
+            let toolman = absolute(&toolman)?;
+            for route in routes {
+                let count = Count::of(&count::instructions(&toolman, route)?);
+                println!("{}", serde_json::to_string(&count)?);
+            }
+            Ok(())
+        }
+        Command::Count { toolman, top, routes, .. } => {
+            let toolman = absolute(&toolman)?;
             let routes = if routes.is_empty() { Route::ALL.to_vec() } else { routes };
             for route in routes {
                 show_count(&toolman, route, top)?;
@@ -119,6 +140,14 @@ fn main() -> anyhow::Result<()> {
             Ok(())
         }
     }
+}
+
+/// Gateways run in folders of their own, where a relative path means nothing.
+fn absolute(program: &Path) -> anyhow::Result<PathBuf> {
+    program.canonicalize().with_context(|| {
+        let build = "build it with `cargo build --profile gate -p toolman`";
+        format!("there is no {}; {build}", program.display())
+    })
 }
 
 fn run_load(load: Load) -> anyhow::Result<()> {
@@ -142,7 +171,7 @@ fn run_load(load: Load) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn show_count(toolman: &std::path::Path, route: Route, top: usize) -> anyhow::Result<()> {
+fn show_count(toolman: &Path, route: Route, top: usize) -> anyhow::Result<()> {
     let profile = count::instructions(toolman, route)?;
     println!("{}: {:.0} instructions a call", route.name(), profile.total());
     let mut crates: Vec<_> = profile.by_crate().into_iter().collect();

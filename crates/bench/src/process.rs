@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -150,17 +151,19 @@ pub fn memory_kib(pid: u32) -> anyhow::Result<u64> {
     number.and_then(|number| number.parse().ok()).context("/proc tells no memory")
 }
 
-/// All processes below one, however deep, whose command line contains a text.
-pub fn below(pid: u32, text: &str) -> Vec<u32> {
+/// All processes below one, however deep, that run a program.
+pub fn below(pid: u32, program: &Path) -> Vec<u32> {
     let mut found = Vec::new();
     let mut to_look_at = vec![pid];
     while let Some(pid) = to_look_at.pop() {
-        let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-        for task in tasks {
-            let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        for task in threads(pid) {
+            let children = fs::read_to_string(format!("/proc/{pid}/task/{task}/children"));
+            let children = children.unwrap_or_default();
             for child in children.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()) {
                 to_look_at.push(child);
-                if command_line(child).contains(text) {
+                // The first word of its command line: the guard of a server only names it later.
+                let line = fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
+                if line.split(|byte| *byte == 0).next() == Some(program.as_os_str().as_bytes()) {
                     found.push(child);
                 }
             }
@@ -169,9 +172,10 @@ pub fn below(pid: u32, text: &str) -> Vec<u32> {
     found
 }
 
-fn command_line(pid: u32) -> String {
-    let bytes = fs::read(Path::new("/proc").join(pid.to_string()).join("cmdline"));
-    String::from_utf8_lossy(&bytes.unwrap_or_default()).replace('\0', " ")
+/// The threads of a process.
+pub fn threads(pid: u32) -> Vec<u32> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    tasks.filter_map(|task| task.file_name().to_str()?.parse().ok()).collect()
 }
 
 #[cfg(test)]
