@@ -422,6 +422,7 @@ impl Gateway {
             answer
         };
         tokio::select! {
+            biased;
             answer = answered => Ok(match answer? {
                 Answer::Whole(outcome) => Answer::Whole(passage.answer(method, outcome)),
                 coming @ Answer::Coming(_) => coming,

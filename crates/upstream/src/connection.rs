@@ -8,6 +8,7 @@ mod events;
 mod feed;
 mod incoming;
 mod posted;
+mod table;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,19 +21,21 @@ use mcp::names::UpstreamName;
 use mcp::rpc::{self, Outcome, Raw};
 use mcp::version::{Era, Revision};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::answer::Answer;
 use crate::error::Error;
-use crate::limits::{CALL_TOTAL_MAX, CALLS_MAX, OUTGOING_MAX, STDIN_CLOSE_GRACE};
+use crate::limits::{OUTGOING_MAX, STDIN_CLOSE_GRACE};
 use crate::relay::{Relay, Upcall};
 use crate::streamable::Streamable;
 
 pub(crate) use feed::{jittered, pause};
+use table::{Waiting, watch_deadlines};
 pub(crate) use incoming::number;
 
 /// A request to be made.
@@ -93,6 +96,8 @@ struct Shared {
     complaints: AtomicU64,
     /// Told when a list has changed.
     changed: Notify,
+    /// Told when the deadlines are to be looked at.
+    watched: Arc<Notify>,
     /// Cancelled when the conversation is over.
     closed: CancellationToken,
     /// Cancelled when the server takes no more input.
@@ -113,6 +118,8 @@ enum Wire {
 struct State {
     last_id: u64,
     calls: HashMap<u64, Waiting>,
+    /// When the deadlines are looked at next.
+    next_look: Option<Instant>,
     /// Calls that were given up; their answers may still come and are no fault.
     abandoned: HashSet<u64>,
     /// Answers that the server waits for, by its id.
@@ -133,17 +140,12 @@ struct OpenAsk {
     client: Option<u64>,
 }
 
-#[derive(Debug)]
-struct Waiting {
-    /// `None` where the answer comes to the caller by itself.
-    reply: Option<Reply>,
-    relay: Option<Relay>,
-    progress_token: Option<Raw>,
-    timeout: Duration,
-    deadline: Instant,
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // Who watches over the deadlines sees that there are none any more.
+        self.watched.notify_one();
+    }
 }
-
-type Reply = oneshot::Sender<Result<Outcome, Error>>;
 
 impl Connection {
     /// Starts a conversation over a byte pipe, one message a line.
@@ -177,11 +179,15 @@ impl Connection {
             lost: CancellationToken::new(),
             complaints: AtomicU64::new(0),
             changed: Notify::new(),
+            watched: Arc::default(),
             closed: CancellationToken::new(),
             unwritable: CancellationToken::new(),
             reading: TaskTracker::new(),
         };
-        (Connection(Arc::new(shared)), queue)
+        let shared = Arc::new(shared);
+        let watched = Arc::clone(&shared.watched);
+        tokio::spawn(watch_deadlines(Arc::downgrade(&shared), watched));
+        (Connection(shared), queue)
     }
 
     /// The era in which is spoken.
@@ -207,51 +213,18 @@ impl Connection {
     }
 
     async fn call_queued(&self, call: &Call<'_>) -> Result<Outcome, Error> {
-        let started = Instant::now();
-        let (reply, answer) = oneshot::channel();
-        let ticket = self.admit(call, Some(reply))?;
+        let ticket = self.admit(call)?;
         let id = ticket.id.to_string();
         let frame = rpc::request(&id, call.method, (call.params)(&id).as_deref());
-        let answered = async {
-            self.0.outgoing.send(frame).await.map_err(|_| self.end())?;
-            answer.await.unwrap_or_else(|_| Err(self.end()))
-        };
-        self.patiently(ticket.id, started, call.timeout, answered).await
-    }
-
-    /// Waits for the answer to a call until its deadline, which may be put off meanwhile.
-    async fn patiently<T>(
-        &self,
-        id: u64,
-        started: Instant,
-        patience: Duration,
-        answered: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, Error> {
-        tokio::pin!(answered);
-        loop {
-            let Some(deadline) = self.deadline_of(id, started) else {
-                // It is off the table: the answer is there or on its way.
-                return answered.await;
-            };
-            tokio::select! {
-                answer = &mut answered => return answer,
-                // A deadline that was put off may be put back, so it is looked at in between.
-                () = sleep_until(deadline.min(Instant::now() + patience)) => {
-                    if self.deadline_of(id, started).is_some_and(|d| d <= Instant::now()) {
-                        return Err(self.silent(started, patience));
-                    }
-                }
-            }
+        match self.0.outgoing.try_send(frame) {
+            Ok(()) => {}
+            Err(TrySendError::Closed(_)) => return Err(self.end()),
+            Err(TrySendError::Full(frame)) => tokio::select! {
+                sent = self.0.outgoing.send(frame) => sent.map_err(|_| self.end())?,
+                answer = self.settled(ticket.id) => return answer,
+            },
         }
-    }
-
-    fn silent(&self, started: Instant, patience: Duration) -> Error {
-        let upstream = self.0.upstream.clone();
-        if started.elapsed() >= CALL_TOTAL_MAX {
-            Error::Unfinished { upstream, waited: CALL_TOTAL_MAX }
-        } else {
-            Error::Timeout { upstream, waited: patience }
-        }
+        self.settled(ticket.id).await
     }
 
     /// Sends a notification, unless the server has left too many unread.
@@ -272,9 +245,7 @@ impl Connection {
         let mut state = self.state();
         let upstream = self.0.upstream.clone();
         let end = state.end.get_or_insert(Error::Down { upstream, reason }).clone();
-        for (_, waiting) in state.calls.drain() {
-            waiting.settle(Err(end.clone()));
-        }
+        Connection::fail_all(&mut state, &end);
         for (_, ask) in state.asks.drain() {
             ask.waiter.abort();
         }
@@ -339,43 +310,6 @@ impl Connection {
         self.state().answered
     }
 
-    fn admit(&self, call: &Call<'_>, reply: Option<Reply>) -> Result<Ticket<'_>, Error> {
-        let mut state = self.state();
-        if let Some(end) = &state.end {
-            return Err(end.clone());
-        }
-        if state.calls.len() >= CALLS_MAX {
-            let upstream = self.0.upstream.clone();
-            return Err(Error::Busy { upstream, limit: CALLS_MAX });
-        }
-        state.last_id += 1;
-        let id = state.last_id;
-        let waiting = Waiting {
-            reply,
-            relay: call.relay.clone(),
-            progress_token: call.progress_token.clone(),
-            timeout: call.timeout,
-            deadline: Instant::now() + call.timeout,
-        };
-        state.calls.insert(id, waiting);
-        // A handshake must not be cancelled.
-        Ok(Ticket { connection: self, id, is_cancellable: call.method != "initialize" })
-    }
-
-    /// Takes a call off the table that was answered, or can no longer be.
-    fn finish(&self, id: u64, is_answered: bool) -> Option<Waiting> {
-        let mut state = self.state();
-        let waiting = state.calls.remove(&id)?;
-        // Our own questions do not count: they show only that it can be started.
-        state.answered += u64::from(is_answered && waiting.relay.is_some());
-        Some(waiting)
-    }
-
-    fn deadline_of(&self, id: u64, started: Instant) -> Option<Instant> {
-        let deadline = self.state().calls.get(&id)?.deadline;
-        Some(deadline.min(started + CALL_TOTAL_MAX))
-    }
-
     fn end(&self) -> Error {
         let upstream = self.0.upstream.clone();
         let gone = || Error::Down { upstream, reason: "has closed the connection".into() };
@@ -384,44 +318,6 @@ impl Connection {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Waiting {
-    fn settle(self, answer: Result<Outcome, Error>) {
-        if let Some(reply) = self.reply {
-            _ = reply.send(answer);
-        }
-    }
-}
-
-/// A place in the table of calls; given back when dropped.
-struct Ticket<'a> {
-    connection: &'a Connection,
-    id: u64,
-    is_cancellable: bool,
-}
-
-impl Drop for Ticket<'_> {
-    fn drop(&mut self) {
-        let connection = self.connection;
-        let was_waiting = {
-            let mut state = connection.state();
-            let was_waiting = state.calls.remove(&self.id).is_some();
-            if was_waiting && state.abandoned.len() < CALLS_MAX {
-                state.abandoned.insert(self.id);
-            }
-            was_waiting
-        };
-        // A modern server sees that the answer to a POST is no longer read.
-        let is_seen =
-            matches!(connection.0.wire, Wire::Posts(_)) && connection.era() == Era::Modern;
-        if was_waiting && self.is_cancellable && !is_seen {
-            let params = format!(r#"{{"requestId":{},"reason":"no longer wanted"}}"#, self.id);
-            let frame = rpc::notification("notifications/cancelled", Some(params.as_bytes()));
-            // A full queue means a server that reads nothing: it would not read this either.
-            _ = connection.0.outgoing.try_send(frame);
-        }
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::{Connection, Listener, Loss, Wire};
+use super::{Connection, Listener, Loss, Wire, number};
 use crate::conversation::Problem;
 use crate::error::Error;
 use crate::limits::{ENDPOINT_TIMEOUT, LINE_BYTES_MAX, POST_TIMEOUT, POSTS_MAX};
@@ -71,8 +71,10 @@ impl Connection {
             Some(Err(failure)) => self.failed(failure),
             None => Error::Timeout { upstream, waited: POST_TIMEOUT },
         };
-        if let Ok(Message::Request { id, .. }) = rpc::parse(frame) {
-            self.settle(&id, Err(error));
+        if let Ok(Message::Request { id, .. }) = rpc::parse(frame)
+            && let Some(id) = number(&id)
+        {
+            self.settle(id, Err(error));
         }
     }
 }

@@ -10,7 +10,7 @@ use mcp::rpc::{self, Code, Message, Outcome, Raw};
 use mcp::version::Era;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::oneshot;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use super::{Connection, Heard, OpenAsk, State, Waiting};
 use crate::error::Error;
@@ -48,9 +48,9 @@ impl Connection {
             Err(rejection) => {
                 self.complain(&rejection.reason, frame);
                 let guess = || guess_id(frame, frame, Direction::Answer);
-                if let Some(id) = rejection.id.or_else(guess) {
+                if let Some(id) = rejection.id.or_else(guess).and_then(|id| number(&id)) {
                     let upstream = self.0.upstream.clone();
-                    self.settle(&id, Err(Error::Garbled { upstream, reason: rejection.reason }));
+                    self.settle(id, Err(Error::Garbled { upstream, reason: rejection.reason }));
                 }
             }
         }
@@ -59,7 +59,7 @@ impl Connection {
     pub(super) fn take(&self, message: Message, frame: &Bytes, source: Source) {
         match message {
             Message::Response { id, outcome } => {
-                if !self.settle(&id, Ok(outcome)) {
+                if !number(&id).is_some_and(|id| self.settle(id, Ok(outcome))) {
                     self.complain("it answers nothing that was asked", frame);
                 }
             }
@@ -85,21 +85,11 @@ impl Connection {
         }
     }
 
-    /// Hands an answer to the call that waits for it; whether it was asked for.
-    pub(super) fn settle(&self, id: &Raw, answer: Result<Outcome, Error>) -> bool {
-        let Some(id) = number(id) else { return false };
-        match self.finish(id, answer.is_ok()) {
-            Some(waiting) => waiting.settle(answer),
-            None => return self.state().abandoned.remove(&id),
-        }
-        true
-    }
-
     pub(super) fn receive_oversized(&self, head: &[u8], tail: &[u8]) {
         let upstream = self.0.upstream.clone();
         tracing::warn!(%upstream, "dropped a line of over {LINE_BYTES_MAX} bytes");
-        if let Some(id) = guess_id(head, tail, Direction::Answer) {
-            self.settle(&id, Err(Error::TooLarge { upstream, limit: LINE_BYTES_MAX }));
+        if let Some(id) = guess_id(head, tail, Direction::Answer).and_then(|id| number(&id)) {
+            self.settle(id, Err(Error::TooLarge { upstream, limit: LINE_BYTES_MAX }));
         }
     }
 
@@ -135,8 +125,10 @@ impl Connection {
             let mut state = self.state();
             let call = token.parse().ok().and_then(|id: u64| state.calls.get_mut(&id));
             let Some(call) = call else { return };
-            call.deadline = Instant::now() + call.timeout;
-            (call.relay.clone(), call.progress_token.clone())
+            let deadline = call.put_off(call.timeout);
+            let found = (call.relay.clone(), call.progress_token.clone());
+            self.watch(&mut state, deadline);
+            found
         };
         if let (Some(relay), Some(own)) = (relay, own) {
             let span = json::span(params.as_bytes(), token);
@@ -160,7 +152,7 @@ impl Connection {
         match self.audience(source) {
             Audience::One(relay) => {
                 if (relay.deliver)(ask) {
-                    self.state().set_deadlines_of(relay.client, Some(ASK_TIMEOUT));
+                    self.set_deadlines_of(&mut self.state(), relay.client, Some(ASK_TIMEOUT));
                     asked = Some(relay.client);
                 }
             }
@@ -175,7 +167,7 @@ impl Connection {
                 Ok(Ok(outcome)) => outcome,
                 _ => refusal(&format!("no client could answer `{method}`")),
             };
-            connection.state().close_ask(&ask_id);
+            connection.close_ask(&ask_id);
             connection.respond(&ask_id, &outcome);
         });
         state.asks.insert(id, OpenAsk { waiter: waiter.abort_handle(), client: asked });
@@ -187,7 +179,7 @@ impl Connection {
             return;
         };
         let id = Raw::trusted(Bytes::copy_from_slice(id.as_bytes()));
-        if let Some(ask) = self.state().close_ask(&id) {
+        if let Some(ask) = self.close_ask(&id) {
             ask.waiter.abort();
         }
     }
@@ -214,7 +206,7 @@ impl Connection {
             return relay.map_or(Audience::Nobody, Audience::One);
         }
         let mut newest: Option<(&u64, &Relay)> = None;
-        for (id, call) in &state.calls {
+        for (id, call) in state.calls.iter().filter(|(_, call)| call.is_open()) {
             let Some(relay) = &call.relay else { continue };
             match newest {
                 Some((_, other)) if !other.shares_its_way_with(relay) => return Audience::Several,
@@ -226,26 +218,28 @@ impl Connection {
     }
 }
 
-impl State {
+impl Connection {
     /// Forgets a request of the server, and gives the calls of the client that was asked their
     /// own time again, unless it is still asked something else.
-    fn close_ask(&mut self, id: &Raw) -> Option<OpenAsk> {
-        let ask = self.asks.remove(id)?;
+    fn close_ask(&self, id: &Raw) -> Option<OpenAsk> {
+        let mut state = self.state();
+        let ask = state.asks.remove(id)?;
         if let Some(client) = ask.client
-            && !self.asks.values().any(|other| other.client == Some(client))
+            && !state.asks.values().any(|other| other.client == Some(client))
         {
-            self.set_deadlines_of(client, None);
+            self.set_deadlines_of(&mut state, client, None);
         }
         Some(ask)
     }
 
     /// While a person is asked, the calls that wait for the answer do not run out of time;
     /// afterwards (`None`) each has its own time again.
-    fn set_deadlines_of(&mut self, client: u64, extended: Option<Duration>) {
-        let now = Instant::now();
+    fn set_deadlines_of(&self, state: &mut State, client: u64, extended: Option<Duration>) {
         let is_clients = |call: &Waiting| call.relay.as_ref().is_some_and(|r| r.client == client);
-        for call in self.calls.values_mut().filter(|call| is_clients(call)) {
-            call.deadline = now + extended.unwrap_or(call.timeout);
+        let calls = state.calls.values_mut().filter(|call| is_clients(call));
+        let deadlines = calls.map(|call| call.put_off(extended.unwrap_or(call.timeout)));
+        if let Some(earliest) = deadlines.min() {
+            self.watch(state, earliest);
         }
     }
 }

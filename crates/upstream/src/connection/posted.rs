@@ -11,7 +11,7 @@ use mcp::text::shorten;
 use mcp::version::Era;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 use super::incoming::{Source, number};
 use super::{Call, Connection, Listener, Loss, Wire};
@@ -52,20 +52,16 @@ impl Connection {
         http: &Streamable,
         call: &Call<'_>,
     ) -> Result<Answer, Error> {
-        let started = Instant::now();
-        let ticket = self.admit(call, None)?;
+        let ticket = self.admit(call)?;
         let id = ticket.id.to_string();
         let frame = rpc::request(&id, call.method, (call.params)(&id).as_deref());
-        let answered = async {
-            tokio::select! {
-                answer = self.exchange(http, ticket.id, call, &frame) => answer,
-                () = self.0.closed.cancelled() => Err(self.end()),
-            }
+        let answer = tokio::select! {
+            biased;
+            // Nothing but the end of its time, or of the conversation.
+            over = self.settled(ticket.id) => return over.map(Answer::Whole),
+            answer = self.exchange(http, ticket.id, call, &frame) => answer,
         };
-        let answer = self.patiently(ticket.id, started, call.timeout, answered).await;
-        if !matches!(answer, Err(Error::Timeout { .. } | Error::Unfinished { .. })) {
-            self.finish(ticket.id, answer.is_ok());
-        }
+        self.finish(ticket.id, answer.is_ok());
         answer
     }
 
