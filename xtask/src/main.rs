@@ -26,6 +26,7 @@ Usage: cargo xtask <command>
 Commands:
   test    install the test peers, then run fmt, clippy, all tests and the gate
   gate    count what a call costs and compare it with crates/bench/baseline.json
+  bench   measure Toolman beside other gateways; `cargo xtask bench --help` shows the options
   peers   install the test peers into target/peers
   help    show this text";
 
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         }
         ["test"] => steps::test(workspace()),
         ["peers"] => steps::peers(workspace()),
+        ["bench", rest @ ..] => steps::bench(workspace(), rest),
         ["gate"] => steps::gate(workspace()),
         ["test" | "gate" | "peers", extra, ..] => {
             return misused(&format!("unexpected argument `{extra}`"));

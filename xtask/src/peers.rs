@@ -38,11 +38,20 @@ enum Runtime {
     Python,
 }
 
-/// Installs what is missing or outdated, and returns the names of the sets it installed.
+/// Installs what the tests need, and returns the names of the sets that were missing or outdated.
 pub fn install(workspace: &Path) -> Result<Vec<&'static str>, String> {
     let home = workspace.join("target/peers");
-    let site = Site::open(&home)?;
-    let sets = sets(&workspace.join("peers"), &home);
+    install_sets(&home, &sets(&workspace.join("peers"), &home))
+}
+
+/// The same for the other gateways of the benchmark.
+pub fn install_gateways(workspace: &Path) -> Result<Vec<&'static str>, String> {
+    let home = workspace.join("target/peers");
+    install_sets(&home, &GATEWAYS.map(|name| python_set(name, &workspace.join("peers"), &home)))
+}
+
+fn install_sets(home: &Path, sets: &[Set]) -> Result<Vec<&'static str>, String> {
+    let site = Site::open(home)?;
     let mut stale = Vec::new();
     for set in sets.iter().filter(|set| !set.is_whole(&site)) {
         set.runtime.prepare(&site)?;
@@ -56,13 +65,20 @@ pub fn install(workspace: &Path) -> Result<Vec<&'static str>, String> {
 const PYTHON: [&str; 7] =
     ["sdk1", "sdk2", "checks", "mcp-2024-11-05", "mcp-2025-03-26", "mcp-2025-06-18", "fastmcp"];
 
-fn sets(manifests: &Path, home: &Path) -> Vec<Set> {
-    let python = PYTHON.map(|name| Set {
+/// Those of the other gateways.
+const GATEWAYS: [&str; 3] = ["fastmcp", "mcp-proxy", "mcpo"];
+
+fn python_set(name: &'static str, manifests: &Path, home: &Path) -> Set {
+    Set {
         name,
         runtime: Runtime::Python,
         manifests: vec![manifests.join("python").join(format!("{name}.txt"))],
         directory: home.join(name),
-    });
+    }
+}
+
+fn sets(manifests: &Path, home: &Path) -> Vec<Set> {
+    let python = PYTHON.map(|name| python_set(name, manifests, home));
     let npm = ["npm", "conformance"].map(|name| Set {
         name,
         runtime: Runtime::Node,

@@ -40,12 +40,25 @@ pub fn peers(workspace: &Path) -> Result<(), String> {
     let installed = peers::install(workspace).map_err(|problem| {
         format!("{problem}\nstep `peers` failed; run it alone with `cargo xtask peers`")
     })?;
+    tell_installed(&installed, started);
+    Ok(())
+}
+
+fn tell_installed(installed: &[&str], started: Instant) {
     if installed.is_empty() {
         eprintln!("xtask: peers are up to date ({})", elapsed(started));
     } else {
         eprintln!("xtask: peers installed: {} ({})", installed.join(", "), elapsed(started));
     }
-    Ok(())
+}
+
+/// Measures Toolman beside other gateways; `arguments` are for the benchmark itself.
+pub fn bench(workspace: &Path, arguments: &[&str]) -> Result<(), String> {
+    let started = Instant::now();
+    tell_installed(&peers::install_gateways(workspace)?, started);
+    tools::install(workspace)?;
+    build(workspace)?;
+    run_bench(workspace, &[&["run"], arguments].concat())
 }
 
 /// Counts what a call costs and compares it with what it was.

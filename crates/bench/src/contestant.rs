@@ -1,4 +1,8 @@
-//! Who is measured: Toolman, its anchors, and the peers that are installed, each started alike.
+//! Who is measured: Toolman, its anchors, and the peers that are installed.
+//!
+//! `peer` knows how each of the others is started.
+
+pub mod peer;
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -11,6 +15,7 @@ use tempfile::TempDir;
 use crate::load::request::Dialect;
 use crate::load::{self, Door};
 use crate::process::Process;
+use peer::Peer;
 
 /// What clients must show.
 pub const TOKEN: &str = "bench-token-0123456789abcdef0123456789abcdef";
@@ -28,17 +33,84 @@ pub enum Upstream {
     Stdio { command: Vec<String> },
 }
 
+/// A gateway, or none.
+#[derive(Clone, Debug)]
+pub enum Contestant {
+    /// The upstream itself, without a gateway.
+    Direct,
+    /// The anchor that carries bytes.
+    Limit,
+    Toolman(PathBuf),
+    Peer(Peer),
+}
+
 /// A gateway that runs, and where to ask it.
 pub struct Running {
-    pub process: Process,
+    /// There is none for the upstream itself.
+    pub process: Option<Process>,
     pub door: Door,
-    /// Its configuration, removed with it.
+    /// Its configuration and what it says, removed with it.
     pub folder: TempDir,
 }
 
-/// Starts Toolman over HTTP, below another program if `above` names one, and waits until it serves.
-pub fn start_toolman(binary: &Path, scene: &Scene, above: &[String]) -> anyhow::Result<Running> {
-    let folder = folder(scene, "filter")?;
+impl Running {
+    pub fn pid(&self) -> Option<u32> {
+        self.process.as_ref().map(Process::pid)
+    }
+
+    pub fn stop(self) -> anyhow::Result<()> {
+        self.process.map_or(Ok(()), Process::stop)
+    }
+}
+
+impl Contestant {
+    pub fn name(&self) -> &str {
+        match self {
+            Contestant::Direct => "direct",
+            Contestant::Limit => "limit",
+            Contestant::Toolman(_) => "toolman",
+            Contestant::Peer(peer) => &peer.name,
+        }
+    }
+
+    /// Starts it, below another program if `above` names one; `None` where it can't do that.
+    pub fn start(&self, scene: &Scene, above: &[String]) -> anyhow::Result<Option<Running>> {
+        match (self, scene.upstreams.as_slice()) {
+            (Contestant::Direct, [Upstream::Http { port }]) => {
+                let door = door(*port, scene.dialect, None, "");
+                Ok(Some(Running { process: None, door, folder: TempDir::new()? }))
+            }
+            (Contestant::Limit, [upstream]) => start_limit(scene, upstream, above).map(Some),
+            (Contestant::Direct | Contestant::Limit, _) => Ok(None),
+            (Contestant::Toolman(binary), _) => {
+                start_toolman(binary, scene, "filter", above).map(Some)
+            }
+            (Contestant::Peer(peer), _) => peer.start(scene, above),
+        }
+    }
+}
+
+fn start_limit(scene: &Scene, upstream: &Upstream, above: &[String]) -> anyhow::Result<Running> {
+    let mut command = below(above, &own_binary()?);
+    match upstream {
+        Upstream::Http { port } => {
+            command.args(["limit-http", "--upstream", &format!("http://127.0.0.1:{port}")])
+        }
+        Upstream::Stdio { command: child } => command.args(["limit-stdio", "--"]).args(child),
+    };
+    let (process, port) = Process::with_port(&mut command)?;
+    let door = door(port, scene.dialect, None, "");
+    Ok(Running { process: Some(process), door, folder: TempDir::new()? })
+}
+
+/// Starts Toolman over HTTP and waits until it serves.
+pub fn start_toolman(
+    binary: &Path,
+    scene: &Scene,
+    surface: &str,
+    above: &[String],
+) -> anyhow::Result<Running> {
+    let folder = folder(scene, surface)?;
     let port = free_port()?;
     let mut command = below(above, binary);
     command
@@ -46,7 +118,8 @@ pub fn start_toolman(binary: &Path, scene: &Scene, above: &[String]) -> anyhow::
         .current_dir(folder.path())
         .env("BEARER_TOKEN", TOKEN);
     let (process, _) = Process::with_line(quiet(&mut command, folder.path()))?;
-    Ok(Running { process, door: toolman_door(port, scene.dialect), folder })
+    let door = door(port, scene.dialect, Some(TOKEN), "s0_");
+    Ok(Running { process: Some(process), door, folder })
 }
 
 /// Starts Toolman as a client does: it talks on stdin and stdout.
@@ -54,21 +127,22 @@ pub fn start_toolman_on_pipes(
     binary: &Path,
     scene: &Scene,
     above: &[String],
-) -> anyhow::Result<Running> {
+) -> anyhow::Result<(Process, Running)> {
     let folder = folder(scene, "filter")?;
     let mut command = below(above, binary);
     command.current_dir(folder.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
     let process = Process::start(quiet(&mut command, folder.path()))?;
-    Ok(Running { process, door: toolman_door(0, scene.dialect), folder })
+    Ok((process, Running { process: None, door: door(0, scene.dialect, None, "s0_"), folder }))
 }
 
-fn toolman_door(port: u16, dialect: Dialect) -> Door {
+/// A door of this machine.
+fn door(port: u16, dialect: Dialect, token: Option<&str>, prefix: &str) -> Door {
     Door {
         address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
         path: "/mcp".to_owned(),
         dialect,
-        token: Some(TOKEN.to_owned()),
-        prefix: "s0_".to_owned(),
+        token: token.map(str::to_owned),
+        prefix: prefix.to_owned(),
     }
 }
 
@@ -83,7 +157,7 @@ fn quiet<'c>(command: &'c mut Command, folder: &Path) -> &'c mut Command {
 /// A folder with the configuration of Toolman for a scene.
 pub fn folder(scene: &Scene, surface: &str) -> anyhow::Result<TempDir> {
     let folder = TempDir::new().context("can't make a temporary folder")?;
-    let mut text = format!("surface = \"{surface}\"\nactive_toolsets = [\"*\"]\n");
+    let mut text = format!("surface = \"{surface}\"\n");
     for (number, upstream) in scene.upstreams.iter().enumerate() {
         text += &format!("\n[[servers]]\nnamespace = \"s{number}\"\n");
         match upstream {

@@ -5,7 +5,6 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::Path;
 use std::process::ChildStdin;
 
 use anyhow::{Context as _, ensure};
@@ -13,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use crate::callgrind::Profile;
-use crate::contestant::{self, Running, Scene, Upstream};
+use crate::contestant::{self, Contestant, Scene, Upstream};
 use crate::limits::{COUNT_LONG, COUNT_SHORT};
 use crate::load::request::{Dialect, Template, Verdict};
 use crate::load::{self, Door, Question, Until};
@@ -81,22 +80,23 @@ impl Route {
     /// which runs below another program.
     fn walk<T>(
         self,
-        toolman: &Path,
+        contestant: &Contestant,
         above: &[String],
         clients: usize,
         times: u64,
-        at_end: impl FnOnce(&Running) -> T,
+        at_end: impl FnOnce(u32) -> T,
     ) -> anyhow::Result<T> {
         let (scene, _upstream) = self.scene()?;
-        if self == Route::Pipes {
-            let mut running = contestant::start_toolman_on_pipes(toolman, &scene, above)?;
-            let stdin = walk_on_pipes(&mut running, &self.question(), times)?;
-            let end = at_end(&running);
+        if let (Route::Pipes, Contestant::Toolman(toolman)) = (self, contestant) {
+            let (mut process, running) =
+                contestant::start_toolman_on_pipes(toolman, &scene, above)?;
+            let stdin = walk_on_pipes(&mut process, &running.door, &self.question(), times)?;
+            let end = at_end(process.pid());
             drop(stdin);
-            running.process.wait()?;
+            process.wait()?;
             return Ok(end);
         }
-        let running = contestant::start_toolman(toolman, &scene, above)?;
+        let running = contestant.start(&scene, above)?.context("it has no such route")?;
         let report = load::run(&running.door, &self.question(), clients, Until::Asked(times))?;
         let complaint = report.complaint.unwrap_or_default();
         ensure!(
@@ -104,8 +104,8 @@ impl Route {
             "wrong answers on the route `{}`: {complaint}",
             self.name()
         );
-        let end = at_end(&running);
-        running.process.stop()?;
+        let end = at_end(running.pid().context("the upstream itself has no process here")?);
+        running.stop()?;
         Ok(end)
     }
 }
@@ -114,7 +114,7 @@ impl Route {
 const TOOLS: usize = 100;
 
 /// The profile of one call, by the difference of two runs under callgrind.
-pub fn instructions(toolman: &Path, route: Route) -> anyhow::Result<Profile> {
+pub fn instructions(contestant: &Contestant, route: Route) -> anyhow::Result<Profile> {
     let folder = TempDir::new()?;
     let profile = |times: u64| -> anyhow::Result<Profile> {
         let file = folder.path().join(format!("callgrind.{times}"));
@@ -128,7 +128,7 @@ pub fn instructions(toolman: &Path, route: Route) -> anyhow::Result<Profile> {
             // It complains of system calls that it does not know.
             format!("--log-file={}", folder.path().join("log").display()),
         ];
-        route.walk(toolman, &above, 1, times, |_| ())?;
+        route.walk(contestant, &above, 1, times, |_| ())?;
         Profile::parse(&fs::read_to_string(&file).context("callgrind wrote nothing")?)
     };
     let calls = load::number(COUNT_LONG - COUNT_SHORT);
@@ -136,7 +136,7 @@ pub fn instructions(toolman: &Path, route: Route) -> anyhow::Result<Profile> {
 }
 
 /// The system calls of the gateway for one call, while so many clients ask at once.
-pub fn system_calls(toolman: &Path, route: Route, clients: usize) -> anyhow::Result<f64> {
+pub fn system_calls(contestant: &Contestant, route: Route, clients: usize) -> anyhow::Result<f64> {
     let made = |times: u64| -> anyhow::Result<u64> {
         let folder = TempDir::new()?;
         let trace = folder.path().join("trace");
@@ -144,9 +144,7 @@ pub fn system_calls(toolman: &Path, route: Route, clients: usize) -> anyhow::Res
         let above = ["strace", "-D", "-f", "-ff", "-qq", "-o"].map(str::to_owned);
         let above = [&above[..], &[trace.to_string_lossy().into_owned()]].concat();
         // A file for each thread; those of the servers below the gateway do not count.
-        let own = route.walk(toolman, &above, clients, times, |running| {
-            process::threads(running.process.pid())
-        })?;
+        let own = route.walk(contestant, &above, clients, times, process::threads)?;
         let mut lines = 0;
         for thread in own {
             let text = fs::read(folder.path().join(format!("trace.{thread}")))
@@ -162,11 +160,12 @@ pub fn system_calls(toolman: &Path, route: Route, clients: usize) -> anyhow::Res
 
 /// Asks over pipes, one question after the other.
 fn walk_on_pipes(
-    running: &mut Running,
+    process: &mut Process,
+    door: &Door,
     question: &Question,
     times: u64,
 ) -> anyhow::Result<ChildStdin> {
-    let (mut stdin, stdout) = running.process.pipes()?;
+    let (mut stdin, stdout) = process.pipes()?;
     let mut lines = BufReader::new(stdout);
     let mut line = Vec::new();
     for message in [
@@ -176,7 +175,6 @@ fn walk_on_pipes(
         writeln!(stdin, "{message}")?;
     }
     lines.read_until(b'\n', &mut line)?;
-    let door: &Door = &running.door;
     let mut template = Template::line(door, question);
     for _ in 0..times {
         stdin.write_all(template.next())?;

@@ -14,7 +14,7 @@ use std::thread;
 
 use anyhow::{Context as _, bail, ensure};
 
-use crate::contestant::{self, Scene, Upstream};
+use crate::contestant::{self, Contestant, Scene, Upstream};
 use crate::count::{self, ONE_WORKER, Route};
 use crate::limits::{CALLS_COUNTED, CLIENTS_COUNTED, IDLE_TOOLS, SYSTEM_CALLS_MAX};
 use crate::load::request::Dialect;
@@ -25,9 +25,10 @@ use baseline::{Baseline, Count};
 /// Counts everything, shows it, and fails when something has grown.
 pub fn run(toolman: &Path, file: &Path) -> anyhow::Result<()> {
     let found = Baseline { routes: count_routes(toolman)?, idle_kib: idle_memory(toolman)? };
+    let contestant = Contestant::Toolman(toolman.to_owned());
     let mut problems = Vec::new();
     for route in [Route::Call, Route::CallModern, Route::CallStdio] {
-        let made = count::system_calls(toolman, route, CLIENTS_COUNTED)?;
+        let made = count::system_calls(&contestant, route, CLIENTS_COUNTED)?;
         println!("{:<12} {made:>9.2} system calls", route.name());
         if made > SYSTEM_CALLS_MAX {
             problems.push(format!(
@@ -118,10 +119,10 @@ fn processors() -> anyhow::Result<Vec<usize>> {
 fn idle_memory(toolman: &Path) -> anyhow::Result<u64> {
     let (_upstream, port) = contestant::start_upstream(IDLE_TOOLS)?;
     let scene = Scene { upstreams: vec![Upstream::Http { port }], dialect: Dialect::Legacy };
-    let running = contestant::start_toolman(toolman, &scene, &[])?;
-    let memory = process::memory_kib(running.process.pid())?;
+    let running = contestant::start_toolman(toolman, &scene, "filter", &[])?;
+    let memory = process::memory_kib(running.pid().unwrap_or_default())?;
     println!("idle         {memory:>9} KiB with {IDLE_TOOLS} tools");
-    running.process.stop()?;
+    running.stop()?;
     Ok(memory)
 }
 
@@ -129,7 +130,7 @@ fn idle_memory(toolman: &Path) -> anyhow::Result<u64> {
 fn check_requests(toolman: &Path) -> anyhow::Result<Vec<String>> {
     let (_upstream, port) = contestant::start_upstream(10)?;
     let scene = Scene { upstreams: vec![Upstream::Http { port }], dialect: Dialect::Legacy };
-    let running = contestant::start_toolman(toolman, &scene, &[])?;
+    let running = contestant::start_toolman(toolman, &scene, "filter", &[])?;
     let call = Question::Call { tool: "echo".to_owned(), bytes: 0 };
     let mut problems = Vec::new();
     for (what, question, expected) in
@@ -146,7 +147,7 @@ fn check_requests(toolman: &Path) -> anyhow::Result<Vec<String>> {
             ));
         }
     }
-    running.process.stop()?;
+    running.stop()?;
     Ok(problems)
 }
 
@@ -154,12 +155,13 @@ fn check_requests(toolman: &Path) -> anyhow::Result<Vec<String>> {
 fn check_children(toolman: &Path) -> anyhow::Result<Vec<String>> {
     let upstreams = vec![contestant::stdio_upstream(10)?];
     let scene = Scene { upstreams, dialect: Dialect::Legacy };
-    let running = contestant::start_toolman(toolman, &scene, &[])?;
+    let running = contestant::start_toolman(toolman, &scene, "filter", &[])?;
     let call = Question::Call { tool: "echo".to_owned(), bytes: 0 };
     load::run(&running.door, &call, CLIENTS_COUNTED, Until::Asked(CALLS_COUNTED))?;
-    let children = process::below(running.process.pid(), &contestant::own_binary()?).len();
+    let children =
+        process::below(running.pid().unwrap_or_default(), &contestant::own_binary()?).len();
     println!("children     {children:>9} of a stdio upstream");
-    running.process.stop()?;
+    running.stop()?;
     let problem = format!("{children} processes of one stdio upstream run; one is shared by all");
     Ok(if children == 1 { Vec::new() } else { vec![problem] })
 }

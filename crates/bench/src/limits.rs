@@ -31,3 +31,9 @@ pub const SYSTEM_CALLS_MAX: f64 = 5.0;
 pub const CLIENTS_COUNTED: usize = 16;
 /// Calls while requests to upstreams and their processes are counted.
 pub const CALLS_COUNTED: u64 = 200;
+/// Sessions that are open at the same time, each with a stream.
+pub const SESSIONS_OPEN: usize = 1_000;
+/// How often a tool is switched on or off in a round.
+pub const ACTIVATIONS: usize = 40;
+/// Clients that ask at once while the system calls of a crowd are counted.
+pub const CROWD: usize = 64;

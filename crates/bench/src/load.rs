@@ -49,12 +49,6 @@ pub struct Report {
     pub complaint: Option<String>,
 }
 
-impl Report {
-    pub fn failures(&self) -> u64 {
-        self.wrong + self.swapped + self.lost
-    }
-}
-
 /// What all clients share.
 struct Tally {
     left: u64,
@@ -85,7 +79,25 @@ pub fn run(
     until: Until,
 ) -> anyhow::Result<Report> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    LocalSet::new().block_on(&runtime, ask_all(door, question, clients, until))
+    LocalSet::new().block_on(&runtime, ask_all(door, question, clients, until, Pace::Steady))
+}
+
+/// The same, but every question is the first one of a new client: its handshake is timed too.
+pub fn run_fresh(
+    door: &Door,
+    question: &Question,
+    clients: usize,
+    until: Until,
+) -> anyhow::Result<Report> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    LocalSet::new().block_on(&runtime, ask_all(door, question, clients, until, Pace::Fresh))
+}
+
+/// Whether a client asks on, or leaves after its first answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pace {
+    Steady,
+    Fresh,
 }
 
 /// What lies at a path.
@@ -105,6 +117,7 @@ async fn ask_all(
     question: &Question,
     clients: usize,
     until: Until,
+    pace: Pace,
 ) -> anyhow::Result<Report> {
     let left = if let Until::Asked(requests) = until { requests } else { u64::MAX };
     let tally = Tally { left, deadline: None, nanos: Vec::new(), report: Report::default() };
@@ -118,7 +131,7 @@ async fn ask_all(
         asking.push(tokio::task::spawn_local(async move {
             let met = Client::meet(&door, &question, number).await;
             start.wait().await;
-            met?.ask(&tally).await
+            met?.ask(&tally, pace).await
         }));
     }
     start.wait().await;
@@ -165,11 +178,13 @@ impl<'d> Client<'d> {
         Ok(Client { door, question, wire, template })
     }
 
-    async fn ask(mut self, tally: &RefCell<Tally>) -> anyhow::Result<()> {
+    async fn ask(mut self, tally: &RefCell<Tally>, pace: Pace) -> anyhow::Result<()> {
         while tally.borrow_mut().takes_one() {
-            let asked = self.template.next();
             let started = Instant::now();
-            let answer = self.wire.exchange(asked).await;
+            if pace == Pace::Fresh {
+                self = Client::meet(self.door, self.question, self.template.client()).await?;
+            }
+            let answer = self.wire.exchange(self.template.next()).await;
             let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
             let answer = match answer {
                 Ok(answer) => answer,

@@ -16,6 +16,7 @@ mod limits;
 mod load;
 mod offer;
 mod process;
+mod run;
 mod upstream;
 
 use std::net::SocketAddr;
@@ -24,7 +25,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
+use rustix::process::{Resource, getrlimit, setrlimit};
 
+use crate::contestant::Contestant;
+use crate::contestant::peer::Peer;
 use crate::count::Route;
 use crate::gate::baseline::Count;
 use crate::load::request::Dialect;
@@ -81,6 +85,8 @@ enum Command {
         /// The routes to count [default: all]
         routes: Vec<Route>,
     },
+    /// Measure all gateways at all works; `cargo xtask bench` runs it
+    Run(Run),
     /// Hold the counts of all routes to what they were; `cargo xtask gate` runs it
     Gate {
         #[arg(long, default_value = "target/gate/toolman")]
@@ -115,6 +121,30 @@ struct Load {
     seconds: f64,
 }
 
+#[derive(Debug, clap::Args)]
+struct Run {
+    #[arg(long, default_value = "target/gate/toolman")]
+    toolman: PathBuf,
+    /// A further gateway: `agentgateway=/path`, or `name=command {port} {upstream}`
+    #[arg(long = "peer", value_name = "NAME=COMMAND")]
+    peers: Vec<Peer>,
+    /// Rounds of each work
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Seconds of each round
+    #[arg(long, default_value_t = 1.0)]
+    seconds: f64,
+    /// The letters of the works to do, such as `ab`; `s` are the counts [default: all]
+    #[arg(long, default_value = "")]
+    only: String,
+    /// Leave out the peers that are installed
+    #[arg(long)]
+    alone: bool,
+    /// Where the results are saved
+    #[arg(long, default_value = "target/bench")]
+    out: PathBuf,
+}
+
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::UpstreamHttp { tools, port } => upstream::serve_http(tools, port),
@@ -122,9 +152,10 @@ fn main() -> anyhow::Result<()> {
         Command::LimitHttp { upstream, port } => limit::serve_http(&upstream, port),
         Command::LimitStdio { port, command } => limit::serve_stdio(&command, port),
         Command::Load(load) => run_load(load),
+        Command::Run(run) => run_all(run),
         Command::Gate { toolman, baseline } => gate::run(&absolute(&toolman)?, &baseline),
         Command::Count { toolman, json: true, routes, .. } => {
-            let toolman = absolute(&toolman)?;
+            let toolman = Contestant::Toolman(absolute(&toolman)?);
             for route in routes {
                 let count = Count::of(&count::instructions(&toolman, route)?);
                 println!("{}", serde_json::to_string(&count)?);
@@ -132,7 +163,7 @@ fn main() -> anyhow::Result<()> {
             Ok(())
         }
         Command::Count { toolman, top, routes, .. } => {
-            let toolman = absolute(&toolman)?;
+            let toolman = Contestant::Toolman(absolute(&toolman)?);
             let routes = if routes.is_empty() { Route::ALL.to_vec() } else { routes };
             for route in routes {
                 show_count(&toolman, route, top)?;
@@ -147,6 +178,25 @@ fn absolute(program: &Path) -> anyhow::Result<PathBuf> {
     program.canonicalize().with_context(|| {
         let build = "build it with `cargo build --profile gate -p toolman`";
         format!("there is no {}; {build}", program.display())
+    })
+}
+
+fn run_all(run: Run) -> anyhow::Result<()> {
+    anyhow::ensure!(run.rounds > 0, "at least one round must be made");
+    // A thousand sessions are a thousand open files, here and in every gateway.
+    let mut files = getrlimit(Resource::Nofile);
+    files.current = files.maximum;
+    setrlimit(Resource::Nofile, files).context("can't have as many open files as allowed")?;
+    let installed = if run.alone { Vec::new() } else { Peer::installed(&std::env::current_dir()?) };
+    let mut contestants =
+        vec![Contestant::Direct, Contestant::Limit, Contestant::Toolman(absolute(&run.toolman)?)];
+    contestants.extend(installed.into_iter().chain(run.peers).map(Contestant::Peer));
+    run::run(&run::Settings {
+        contestants,
+        rounds: run.rounds,
+        round: Duration::try_from_secs_f64(run.seconds)?,
+        only: run.only.chars().collect(),
+        out: run.out,
     })
 }
 
@@ -171,7 +221,7 @@ fn run_load(load: Load) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn show_count(toolman: &Path, route: Route, top: usize) -> anyhow::Result<()> {
+fn show_count(toolman: &Contestant, route: Route, top: usize) -> anyhow::Result<()> {
     let profile = count::instructions(toolman, route)?;
     println!("{}: {:.0} instructions a call", route.name(), profile.total());
     let mut crates: Vec<_> = profile.by_crate().into_iter().collect();
