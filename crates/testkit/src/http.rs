@@ -61,20 +61,25 @@ pub async fn send_raw(address: &str, request: impl AsRef<[u8]>) -> HttpAnswer {
     stream.write_all(request.as_ref()).await.unwrap();
     let mut answer = Vec::new();
     timeout(PATIENCE, stream.read_to_end(&mut answer)).await.unwrap().unwrap();
-    let answer = String::from_utf8(answer).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let end = answer.windows(4).position(|end| end == b"\r\n\r\n").unwrap();
+    let head = String::from_utf8(answer[..end].to_vec()).unwrap();
+    let body = &answer[end + 4..];
     let status = head.split_whitespace().nth(1).unwrap().parse().unwrap();
     let chunked = head.to_ascii_lowercase().contains("transfer-encoding: chunked");
     let body = if chunked { unchunk(body) } else { body.to_owned() };
-    HttpAnswer { status, head: head.to_owned(), body }
+    HttpAnswer { status, head, body: String::from_utf8(body).unwrap() }
 }
 
-fn unchunk(mut rest: &str) -> String {
-    let mut body = String::new();
-    while let Some((size, after)) = rest.split_once("\r\n") {
+/// Chunks may be cut anywhere, also within a character.
+fn unchunk(mut rest: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Some(end) = rest.windows(2).position(|end| end == b"\r\n") {
+        let size = std::str::from_utf8(&rest[..end]).unwrap();
         let size = usize::from_str_radix(size, 16).unwrap();
-        body += &after[..size];
-        rest = after[size..].trim_start_matches("\r\n");
+        let start = end + 2;
+        body.extend_from_slice(&rest[start..start + size]);
+        rest = &rest[start + size..];
+        rest = rest.strip_prefix(b"\r\n").unwrap_or(rest);
         if size == 0 {
             break;
         }

@@ -52,8 +52,17 @@ pub fn open_files(pid: u32) -> usize {
 
 /// How much memory a process has resident.
 pub fn resident_kib(pid: u32) -> u64 {
+    kib(pid, "VmRSS:")
+}
+
+/// How much memory a process has had resident at most.
+pub fn peak_kib(pid: u32) -> u64 {
+    kib(pid, "VmHWM:")
+}
+
+fn kib(pid: u32, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 

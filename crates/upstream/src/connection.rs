@@ -35,8 +35,8 @@ use crate::relay::{Relay, Upcall};
 use crate::streamable::Streamable;
 
 pub(crate) use feed::{jittered, pause};
-use table::{Waiting, watch_deadlines};
 pub(crate) use incoming::number;
+use table::{Waiting, watch_deadlines};
 
 /// A request to be made.
 #[derive(Clone)]

@@ -35,6 +35,12 @@ impl Server {
                     "content": [{"type": "text", "text": "it failed"}], "isError": true,
                 }),
             ),
+            "big" => {
+                let arguments: Value = serde_json::from_str(&arguments).unwrap();
+                let bytes = usize::try_from(arguments["bytes"].as_u64().unwrap()).unwrap();
+                let text = "x".repeat(bytes);
+                self.result(&id, &json!({"content": [{"type": "text", "text": text}]}));
+            }
             "never" => self.note("never", None),
             "slow" => {
                 let arguments: Value = serde_json::from_str(&arguments).unwrap();

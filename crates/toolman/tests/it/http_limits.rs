@@ -55,6 +55,17 @@ impl Service {
         send(&self.address, method, path, &headers, body).await
     }
 
+    /// A request of a session as it is written, for who reads the answer by hand.
+    pub fn post(&self, session: &str, body: &str) -> String {
+        format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nAuthorization: Bearer {TOKEN}\r\n\
+             Mcp-Session-Id: {session}\r\nContent-Length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        )
+    }
+
     /// The id of a session that is ready for requests.
     pub async fn session(&self) -> String {
         let answer = self.send("/mcp", &[], &hello("2025-11-25")).await;

@@ -61,14 +61,7 @@ async fn client_that_never_reads_its_answer_slows_nobody() {
         socket.set_recv_buffer_size(4096).unwrap();
         let mut stream = socket.connect(service.address.parse().unwrap()).await.unwrap();
         let body = request(id, "tools/call", json!({"name": "a_chatter"})).to_string();
-        let head = format!(
-            "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
-             Accept: application/json, text/event-stream\r\nAuthorization: Bearer {TOKEN}\r\n\
-             Mcp-Session-Id: {deaf}\r\nContent-Length: {}\r\n\r\n{body}",
-            service.address,
-            body.len()
-        );
-        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(service.post(&deaf, &body).as_bytes()).await.unwrap();
         unread.push(stream);
     }
     let session = service.session().await;

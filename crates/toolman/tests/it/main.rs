@@ -14,6 +14,7 @@ mod http_rules;
 mod http_settings;
 mod http_table;
 mod http_upstreams;
+mod large_results;
 mod lifecycle;
 mod many_upstreams;
 mod modern;
