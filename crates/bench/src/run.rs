@@ -19,7 +19,7 @@ use anyhow::Context as _;
 use crate::contestant::{self, Contestant, Running, Scene, Upstream};
 use crate::figures::Middle;
 use crate::load::request::Dialect;
-use crate::load::{self, Report, Until};
+use crate::load::{self, Question, Report, Until};
 use crate::process::{self, Process};
 use results::{Results, Row, Work};
 use works::{Kind, Plan};
@@ -144,11 +144,14 @@ struct Turn {
 /// One work, done by all who can.
 fn measure(settings: &Settings, plan: &Plan) -> anyhow::Result<Work> {
     let stage = Stage::set(plan.kind, plan.upstreams, plan.tools, plan.dialect)?;
+    let is_list = matches!(plan.question, Question::List { .. });
     let mut rows = Vec::new();
     let mut turns = Vec::new();
     for contestant in &settings.contestants {
         let row = Row { name: contestant.name().to_owned(), ..Row::default() };
         match contestant.start(&stage.scene, &[]) {
+            // Over plain HTTP there is no list of tools to ask for.
+            Ok(Some(running)) if is_list && running.door.dialect == Dialect::Rest => {}
             Ok(Some(running)) => {
                 turns.push(Turn { running, row, reports: Vec::new(), cpu_us: Vec::new() });
             }

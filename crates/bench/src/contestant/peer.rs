@@ -24,7 +24,7 @@ pub struct Peer {
 
 #[derive(Clone, Debug)]
 enum Kind {
-    /// The interpreter that FastMCP is installed for, and our script.
+    /// The interpreter of its environment, and our script.
     Fastmcp(PathBuf, PathBuf),
     McpProxy(PathBuf),
     Mcpo(PathBuf),
@@ -88,7 +88,7 @@ impl Peer {
             if matches!(self.kind, Kind::Mcpo(_)) { Dialect::Rest } else { scene.dialect };
         let mut door = door(port, dialect, Some(TOKEN), prefix);
         if dialect == Dialect::Rest {
-            door.path = "/".to_owned();
+            door.path = String::from("/");
         }
         let mut running = Running { process: Some(process), door, folder };
         self.wait_for(&mut running)?;
@@ -123,6 +123,7 @@ impl Peer {
             (Kind::Mcpo(binary), [upstream]) if is_legacy => {
                 let mut command = below(above, binary);
                 command.args(["--host", "127.0.0.1", "--port", &number, "--api-key", TOKEN]);
+                command.args(["--log-level", "ERROR"]);
                 match upstream {
                     Upstream::Http { port } => command
                         .args(["--server-type", "streamable-http", "--"])
@@ -166,9 +167,9 @@ impl Peer {
             let ended = running.process.as_mut().map_or(Ok(()), Process::check);
             if ended.is_err() || started.elapsed() > START_TIME_MAX / 4 {
                 let log = fs::read_to_string(running.folder.path().join("log")).unwrap_or_default();
-                let tail: Vec<&str> = log.lines().rev().take(8).collect();
-                let tail = tail.into_iter().rev().collect::<Vec<_>>().join("\n");
-                bail!("`{}` does not serve: {complaint}; it said last:\n{tail}", self.name);
+                let last = log.lines().rev().find(|line| !line.trim().is_empty());
+                let last = last.unwrap_or("nothing").trim();
+                bail!("`{}` does not serve: {complaint}; it said last: {last}", self.name);
             }
             std::thread::sleep(LOOK_PAUSE / 4);
         }

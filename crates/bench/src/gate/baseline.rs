@@ -72,7 +72,7 @@ impl Baseline {
                 verdict.problems.push(format!("the baseline does not know the route `{name}`"));
                 continue;
             };
-            let percent = (now.instructions / old.instructions - 1.0) * 100.0;
+            let percent = (now.instructions - old.instructions) * 100.0 / old.instructions;
             let change = format!(
                 "`{name}` takes {} instructions, {percent:+.1} % against {}",
                 now.instructions, old.instructions

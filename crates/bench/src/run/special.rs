@@ -56,8 +56,7 @@ fn sessions(settings: &Settings) -> anyhow::Result<Work> {
         );
         _ = running.stop();
     }
-    let title =
-        format!("{SESSIONS_OPEN} sessions with a stream each; calls beside them, 8 at once");
+    let title = format!("{SESSIONS_OPEN} sessions, all but {CALLERS} with a stream; those call");
     Ok(Work { letter: 'd', title, rows })
 }
 
