@@ -37,3 +37,5 @@ pub const SESSIONS_OPEN: usize = 1_000;
 pub const ACTIVATIONS: usize = 40;
 /// Clients that ask at once while the system calls of a crowd are counted.
 pub const CROWD: usize = 64;
+/// A contestant whose rounds take longer than this has one round only.
+pub const SLOW_ROUND: Duration = Duration::from_secs(10);

@@ -12,12 +12,13 @@ pub mod works;
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
 use crate::contestant::{self, Contestant, Running, Scene, Upstream};
 use crate::figures::Middle;
+use crate::limits::SLOW_ROUND;
 use crate::load::request::Dialect;
 use crate::load::{self, Question, Report, Until};
 use crate::process::{self, Process};
@@ -136,6 +137,8 @@ impl Stage {
 /// One contestant during a work.
 struct Turn {
     running: Running,
+    /// Whether one round is all that there is time for.
+    is_slow: bool,
     row: Row,
     reports: Vec<Report>,
     cpu_us: Vec<f64>,
@@ -153,7 +156,13 @@ fn measure(settings: &Settings, plan: &Plan) -> anyhow::Result<Work> {
             // Over plain HTTP there is no list of tools to ask for.
             Ok(Some(running)) if is_list && running.door.dialect == Dialect::Rest => {}
             Ok(Some(running)) => {
-                turns.push(Turn { running, row, reports: Vec::new(), cpu_us: Vec::new() });
+                turns.push(Turn {
+                    running,
+                    is_slow: false,
+                    row,
+                    reports: Vec::new(),
+                    cpu_us: Vec::new(),
+                });
             }
             Ok(None) => {}
             Err(problem) => rows.push(Row { complaint: Some(format!("{problem:#}")), ..row }),
@@ -161,8 +170,10 @@ fn measure(settings: &Settings, plan: &Plan) -> anyhow::Result<Work> {
     }
     // The first round warms up, and is forgotten.
     for round in 0..=settings.rounds {
-        for turn in &mut turns {
+        for turn in turns.iter_mut().filter(|turn| round < 2 || !turn.is_slow) {
+            let started = Instant::now();
             turn.take(&stage, plan, settings.round, round > 0);
+            turn.is_slow |= started.elapsed() > SLOW_ROUND;
         }
     }
     rows.splice(0..0, turns.into_iter().map(Turn::end));

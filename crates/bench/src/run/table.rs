@@ -20,8 +20,16 @@ pub fn all(results: &Results) -> String {
 
 /// One work, a line for each contestant.
 pub fn work(work: &Work) -> String {
-    let head =
-        ["", "per second", "p50 µs", "p99 µs", "own CPU µs", "upstream requests", "failures"];
+    let head = [
+        "",
+        "per second",
+        "p50 µs",
+        "p99 µs",
+        "own CPU µs",
+        "upstream requests",
+        "children",
+        "failures",
+    ];
     let mut lines = vec![head.map(str::to_owned).to_vec()];
     for row in &work.rows {
         lines.push(line(row));
@@ -39,6 +47,7 @@ fn line(row: &Row) -> Vec<String> {
         with_spread(row.p99_us),
         with_spread(row.cpu_us),
         requests.unwrap_or_default(),
+        row.children.map_or(String::new(), |children| children.to_string()),
         (row.wrong + row.swapped + row.lost).to_string(),
     ]
 }
@@ -48,9 +57,6 @@ fn note(row: &Row) -> Option<String> {
     let mut notes = Vec::new();
     if let Some((before, after)) = row.memory_kib {
         notes.push(format!("memory {before} KiB before, {after} KiB with the sessions"));
-    }
-    if let Some(children) = row.children {
-        notes.push(format!("{children} processes for each stdio upstream"));
     }
     if row.wrong + row.swapped + row.lost > 0 {
         notes.push(format!("{} wrong, {} swapped, {} lost", row.wrong, row.swapped, row.lost));
@@ -148,14 +154,14 @@ mod tests {
         let per_second = Middle::of([900.0, 1_000.0, 1_100.0]);
         let rows = vec![
             Row { name: "direct".to_owned(), per_second, ..Row::default() },
-            Row { name: "peer".to_owned(), swapped: 2, ..Row::default() },
+            Row { name: "peer".to_owned(), swapped: 2, children: Some(1.0), ..Row::default() },
         ];
         let text = work(&Work { letter: 'a', title: "calls".to_owned(), rows });
         let expected = "\n## a: calls\n\n\
-            |        | per second | p50 µs | p99 µs | own CPU µs | upstream requests | failures |\n\
-            | ------ | ---------: | -----: | -----: | ---------: | ----------------: | -------: |\n\
-            | direct | 1000 ±10 % |        |        |            |                   |        0 |\n\
-            | peer   |            |        |        |            |                   |        2 |\n\
+            |        | per second | p50 µs | p99 µs | own CPU µs | upstream requests | children | failures |\n\
+            | ------ | ---------: | -----: | -----: | ---------: | ----------------: | -------: | -------: |\n\
+            | direct | 1000 ±10 % |        |        |            |                   |          |        0 |\n\
+            | peer   |            |        |        |            |                   |        1 |        2 |\n\
             \n- peer: 0 wrong, 2 swapped, 0 lost\n";
         assert_eq!(text, expected);
     }
