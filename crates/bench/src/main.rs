@@ -2,7 +2,11 @@
 //!
 //! `cargo xtask bench` runs all of it. Here only the command line is read.
 
-#![expect(clippy::print_stdout, reason = "a developer reads this program's output in a terminal")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a developer reads this program's output in a terminal"
+)]
 
 mod callgrind;
 mod contestant;
@@ -21,6 +25,7 @@ mod upstream;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -145,8 +150,18 @@ struct Run {
     out: PathBuf,
 }
 
-fn main() -> anyhow::Result<()> {
-    match Cli::parse().command {
+fn main() -> ExitCode {
+    match run_command(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("error: {problem:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run_command(command: Command) -> anyhow::Result<()> {
+    match command {
         Command::UpstreamHttp { tools, port } => upstream::serve_http(tools, port),
         Command::UpstreamStdio { tools } => upstream::serve_stdio(tools),
         Command::LimitHttp { upstream, port } => limit::serve_http(&upstream, port),
