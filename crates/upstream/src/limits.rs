@@ -60,7 +60,7 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub const CONNECT_PAUSES: [Duration; 3] =
     [Duration::from_millis(100), Duration::from_millis(300), Duration::from_millis(700)];
 /// Unused connections kept to one remote server.
-pub const IDLE_CONNECTIONS_MAX: usize = 16;
+pub const IDLE_CONNECTIONS_MAX: usize = 256;
 /// For how long they are kept. Widespread servers close theirs after 5 s, and a request that
 /// crosses the closing is lost.
 pub const IDLE_CONNECTION_TIME: Duration = Duration::from_secs(4);

@@ -40,10 +40,11 @@ impl<'a> Scanner<'a> {
     }
 
     /// The next byte that is no whitespace; it is not taken.
+    #[inline]
     pub fn peek(&mut self) -> Option<u8> {
         loop {
             let byte = *self.text.get(self.at)?;
-            if !matches!(byte, b' ' | b'\n' | b'\t' | b'\r') {
+            if byte > b' ' || !matches!(byte, b' ' | b'\n' | b'\t' | b'\r') {
                 return Some(byte);
             }
             self.at += 1;
@@ -79,17 +80,23 @@ impl<'a> Scanner<'a> {
     }
 
     /// Takes a string.
+    #[inline]
     pub fn string(&mut self) -> Step<Written> {
         self.expect(b'"')?;
         let start = self.at;
+        let has_escapes = self.rest_of_string()?;
+        Ok(Written { start, end: self.at - 1, has_escapes })
+    }
+
+    /// Takes a string whose first quote is taken; whether it holds escapes.
+    fn rest_of_string(&mut self) -> Step<bool> {
         let mut has_escapes = false;
         loop {
             self.at += plain_len(self.text.get(self.at..).unwrap_or_default());
             match self.text.get(self.at) {
                 Some(b'"') => {
-                    let end = self.at;
                     self.at += 1;
-                    return Ok(Written { start, end, has_escapes });
+                    return Ok(has_escapes);
                 }
                 Some(b'\\') => {
                     has_escapes = true;
@@ -116,8 +123,17 @@ impl<'a> Scanner<'a> {
 
     /// Takes a value; where it began.
     pub fn value(&mut self) -> Step<usize> {
-        self.peek();
+        let first = self.peek();
         let start = self.at;
+        match first {
+            Some(b'{' | b'[') => self.nested()?,
+            first => self.plain(first)?,
+        }
+        Ok(start)
+    }
+
+    /// Takes an object or an array.
+    fn nested(&mut self) -> Step<()> {
         // Which of the open ones are objects: a bit each, the innermost lowest.
         let mut objects = 0_u128;
         let mut depth = 0;
@@ -138,31 +154,49 @@ impl<'a> Scanner<'a> {
                         continue;
                     }
                 }
-                Some(b'"') => _ = self.string()?,
-                Some(b't') => self.word(b"true")?,
-                Some(b'f') => self.word(b"false")?,
-                Some(b'n') => self.word(b"null")?,
-                _ => self.number()?,
+                first => self.plain(first)?,
             }
             // A value has ended, and with it perhaps what holds it.
             loop {
                 if depth == 0 {
-                    return Ok(start);
+                    return Ok(());
                 }
                 let is_object = objects & 1 == 1;
-                if self.take(b',') {
-                    if is_object {
-                        self.key()?;
+                let next = self.peek();
+                self.at += 1;
+                match next {
+                    Some(b',') => {
+                        if is_object {
+                            self.key()?;
+                        }
+                        break;
                     }
-                    break;
+                    Some(b'}') if is_object => {}
+                    Some(b']') if !is_object => {}
+                    _ => return Err(Stop::Syntax),
                 }
-                self.expect(if is_object { b'}' } else { b']' })?;
                 objects >>= 1;
                 depth -= 1;
             }
         }
     }
 
+    /// Takes a value that holds no others and begins with this byte.
+    #[inline]
+    fn plain(&mut self, first: Option<u8>) -> Step<()> {
+        match first {
+            Some(b'"') => {
+                self.at += 1;
+                self.rest_of_string().map(|_| ())
+            }
+            Some(b't') => self.word(b"true"),
+            Some(b'f') => self.word(b"false"),
+            Some(b'n') => self.word(b"null"),
+            _ => self.number(),
+        }
+    }
+
+    #[inline]
     fn key(&mut self) -> Step<()> {
         self.string()?;
         self.expect(b':')
@@ -204,18 +238,18 @@ impl<'a> Scanner<'a> {
 }
 
 /// How many bytes come before the first quote, backslash or control character.
+#[inline]
 fn plain_len(text: &[u8]) -> usize {
-    let mut done = 0;
-    let (chunks, rest) = text.as_chunks::<8>();
-    for chunk in chunks {
+    let mut rest = text;
+    while let Some((chunk, after)) = rest.split_first_chunk::<8>() {
         let special = special_bytes(u64::from_le_bytes(*chunk));
         if special != 0 {
-            return done + special.trailing_zeros() as usize / 8;
+            return text.len() - rest.len() + special.trailing_zeros() as usize / 8;
         }
-        done += 8;
+        rest = after;
     }
     let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..=0x1f);
-    done + rest.iter().position(is_special).unwrap_or(rest.len())
+    text.len() - rest.len() + rest.iter().position(is_special).unwrap_or(rest.len())
 }
 
 /// Sets the high bit of each byte that is a quote, a backslash or a control character.
