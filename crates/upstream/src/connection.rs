@@ -23,7 +23,7 @@ use mcp::version::{Era, Revision};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc};
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, yield_now};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
@@ -332,6 +332,13 @@ async fn write_all(
     let mut buffer = Vec::new();
     let writing = async {
         while queue.recv_many(&mut frames, OUTGOING_MAX).await > 0 {
+            // Whoever is about to call gets to: one write for all of them costs as much as for one.
+            yield_now().await;
+            while frames.len() < OUTGOING_MAX
+                && let Ok(frame) = queue.try_recv()
+            {
+                frames.push(frame);
+            }
             for frame in frames.drain(..) {
                 buffer.extend_from_slice(&mcp::lines::one_line(frame));
                 buffer.push(b'\n');
