@@ -1,6 +1,7 @@
 //! One connected client: its handshake, its view, what is under way for it.
 
-use std::borrow::Cow;
+mod outlet;
+
 use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,22 +13,22 @@ use catalog::view::View;
 use foldhash::{HashMap, HashMapExt as _};
 use futures_util::task::AtomicWaker;
 use mcp::items::Kind;
-use mcp::json;
 use mcp::log_level::LogLevel;
 use mcp::params::exchange_progress_token;
 use mcp::rpc::{self, Outcome, Raw};
 use mcp::version::Revision;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
-use upstream::relay::{Ask, Relay, Upcall};
+use upstream::relay::{Ask, Upcall};
 
 use crate::auth::Caller;
-use crate::dispatch::{Request, Terms};
 use crate::error::Error;
 use crate::limits::{ASKS_PER_CLIENT_MAX, CALLS_AT_ONCE_MAX, CALLS_PER_CLIENT_MAX};
 use crate::listeners::Listeners;
 use crate::logs;
 use crate::outbox::Outbox;
+
+pub use outlet::Outlet;
 
 /// Whom a client's selection belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,13 +55,6 @@ enum Stage {
     /// `initialize` is being answered; what comes meanwhile waits for it.
     Introducing,
     Introduced,
-}
-
-/// A way to a client for messages that an upstream has for it.
-#[derive(Clone, Debug)]
-pub struct Outlet {
-    pub(crate) relay: Relay,
-    outbox: Outbox,
 }
 
 #[derive(Debug)]
@@ -122,42 +116,6 @@ struct PendingAsk {
     /// The upstream's own token, if it wants to hear of progress.
     progress_token: Option<Raw>,
     notices: mpsc::Sender<Bytes>,
-}
-
-impl Outlet {
-    pub(crate) fn outbox(&self) -> &Outbox {
-        &self.outbox
-    }
-
-    /// A way for a request of the modern era: nothing can be asked on it, and only what the
-    /// request has asked for is told.
-    fn one_way(client: u64, outbox: Outbox, log_level: Option<LogLevel>) -> Outlet {
-        let out = outbox.clone();
-        let deliver = move |upcall| match upcall {
-            Upcall::Notice(frame) => is_about_a_request(&frame, log_level) && out.try_send(frame),
-            Upcall::Ask(_) => false,
-        };
-        let relay = Relay { client, is_per_call: true, deliver: Arc::new(deliver) };
-        Outlet { relay, outbox }
-    }
-
-    /// This way as a request of the modern era uses it.
-    pub(crate) fn narrowed(&self, log_level: Option<LogLevel>) -> Cow<'_, Outlet> {
-        if self.relay.is_per_call {
-            return Cow::Borrowed(self);
-        }
-        Cow::Owned(Outlet::one_way(self.relay.client, self.outbox.clone(), log_level))
-    }
-}
-
-/// Whether a notification may be sent on the stream of a modern request.
-fn is_about_a_request(frame: &[u8], log_level: Option<LogLevel>) -> bool {
-    let method = json::members(frame, ["method"]).ok().and_then(|[method]| method);
-    match method.and_then(json::string).as_deref() {
-        Some("notifications/message") => logs::is_wanted(frame, log_level),
-        Some("notifications/progress") => true,
-        _ => false,
-    }
 }
 
 impl Client {
@@ -239,33 +197,6 @@ impl Client {
     /// Tells that the client asks nothing more: what waits for others no longer does.
     pub fn hurry(&self) {
         self.leaving.cancel();
-    }
-
-    /// The way for one request of this client.
-    pub fn outlet_for(self: &Arc<Self>, request: &Request, outbox: Outbox) -> Outlet {
-        match &request.terms {
-            Terms::Own(envelope) => Outlet::one_way(self.id, outbox, logs::level_in(envelope)),
-            Terms::Handshake | Terms::Broken(_) => self.outlet(outbox),
-        }
-    }
-
-    /// A way to this client that ends in `outbox`; a message that finds it full is lost.
-    pub fn outlet(self: &Arc<Self>, outbox: Outbox) -> Outlet {
-        let (client, out) = (Arc::clone(self), outbox.clone());
-        let deliver = move |upcall| {
-            // The place is taken first: a request that can't be sent must be refused at once.
-            let Some(place) = out.reserve() else {
-                client.lost_notices.fetch_add(1, Ordering::Relaxed);
-                return false;
-            };
-            let frame = match upcall {
-                Upcall::Notice(frame) => client.wants(&frame).then_some(frame),
-                Upcall::Ask(ask) => client.ask(ask, &out),
-            };
-            frame.map(|frame| place.send(frame)).is_some()
-        };
-        let relay = Relay { client: self.id, is_per_call: false, deliver: Arc::new(deliver) };
-        Outlet { relay, outbox }
     }
 
     /// Takes messages that belong to no request from now on; replaces an earlier outlet.

@@ -4,14 +4,13 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use catalog::surface::activate;
 use catalog::view::{Target, View};
 use mcp::headers::{self, ParamHeader};
 use mcp::items::Kind;
 use mcp::json::{self, Fault};
 use mcp::modern::Envelope;
-use mcp::params::{Params, subject_of};
+use mcp::params::Params;
 use mcp::rpc::{self, Message, Outcome, Raw};
 use mcp::translate::{self, Passage};
 use mcp::verdict;
@@ -24,104 +23,9 @@ use crate::Gateway;
 use crate::client::{Client, Introduction, Outlet, Owner};
 use crate::error::Error;
 use crate::refresh::changed_lists;
+use crate::request::{Request, Terms};
 use crate::tasks;
 use crate::welcome::server_info;
-
-/// A request of a client, its parameters read once.
-#[derive(Clone, Debug)]
-pub struct Request {
-    pub id: Raw,
-    pub method: String,
-    pub params: Option<Raw>,
-    pub terms: Terms,
-    /// The parameters with what they are about, where the method has such.
-    subject: Option<Result<Params, Fault>>,
-}
-
-/// By which rules a request is made.
-#[derive(Clone, Debug)]
-pub enum Terms {
-    /// Those that the client's handshake has settled.
-    Handshake,
-    /// Its own: it says in itself who asks, and what for.
-    Own(Envelope),
-    /// It means to bring its own, but they can't be used.
-    Broken(Fault),
-}
-
-impl Request {
-    /// A request as its parameters say it is meant.
-    pub fn new(id: Raw, method: String, params: Option<Raw>) -> Request {
-        let subject = subject_of(&method).map(|key| Params::parse(params.as_ref(), key));
-        let envelope = match (&subject, &params) {
-            (Some(Ok(subject)), _) => {
-                subject.meta().and_then(|meta| Envelope::find(subject.raw(), meta))
-            }
-            (_, Some(params)) => {
-                let meta = params.members(["_meta"]).ok().and_then(|[meta]| meta);
-                meta.and_then(|meta| Envelope::find(params, meta))
-            }
-            (_, None) => None,
-        };
-        let terms = match envelope {
-            None => Terms::Handshake,
-            Some(Ok(envelope)) => Terms::Own(envelope),
-            Some(Err(fault)) => Terms::Broken(fault),
-        };
-        Request { id, method, params, terms, subject }
-    }
-
-    /// A request by the rules of a session, whatever its parameters say.
-    pub fn in_session(self) -> Request {
-        Request { terms: Terms::Handshake, ..self }
-    }
-
-    /// A request that is known to bring its own terms.
-    ///
-    /// One that may be under way for long gets memory of its own: what it was read from holds
-    /// room that others need.
-    pub fn alone(self) -> Request {
-        let copy = |raw: Raw| Raw::trusted(Bytes::copy_from_slice(raw.as_bytes()));
-        if self.method == "subscriptions/listen" {
-            let params = self.params.map(copy);
-            let terms = Terms::of(params.as_ref());
-            return Request { id: copy(self.id), params, terms, ..self };
-        }
-        let terms = match self.terms {
-            Terms::Handshake => Terms::of(self.params.as_ref()),
-            terms => terms,
-        };
-        Request { terms, ..self }
-    }
-
-    /// What the request is about.
-    pub(crate) fn subject(&self, method: &'static str) -> Result<&Params, Error> {
-        match &self.subject {
-            Some(Ok(subject)) => Ok(subject),
-            Some(Err(fault)) => Err(Error::Params { method, fault: fault.clone() }),
-            None => Err(Error::Method(self.method.clone())),
-        }
-    }
-
-    /// The name or URI of what the request is about, if it says so.
-    pub fn subject_name(&self) -> Option<&str> {
-        Some(self.subject.as_ref()?.as_ref().ok()?.name())
-    }
-
-    pub fn era(&self) -> Era {
-        match self.terms {
-            Terms::Handshake => Era::Legacy,
-            Terms::Own(_) | Terms::Broken(_) => Era::Modern,
-        }
-    }
-}
-
-impl Terms {
-    /// The terms of a request that brings its own.
-    pub fn of(params: Option<&Raw>) -> Terms {
-        Envelope::parse(params).map_or_else(Terms::Broken, Terms::Own)
-    }
-}
 
 /// A request with who makes it, and the way back.
 pub(crate) struct Asking<'a> {
@@ -351,10 +255,10 @@ impl Gateway {
     /// The header fields that a call of a tool must come with, each with the argument it repeats.
     pub fn mirrored(&self, client: &Client, request: &Request) -> Vec<(String, Option<String>)> {
         let view = client.view();
-        let Some(Ok(params)) = request.subject.as_ref().filter(|_| request.method == "tools/call")
-        else {
+        let Ok(params) = request.subject("tools/call") else { return Vec::new() };
+        if request.method != "tools/call" {
             return Vec::new();
-        };
+        }
         let target = match view.resolve(Kind::Tool, params.name()) {
             Ok(target) if !target.item.param_headers.is_empty() => target,
             _ => return Vec::new(),

@@ -14,6 +14,7 @@ pub mod metrics;
 pub mod outbox;
 pub mod place;
 pub mod refresh;
+pub mod request;
 
 mod listeners;
 mod logs;

@@ -14,10 +14,10 @@ use mcp::translate::on_subscription;
 
 use crate::Gateway;
 use crate::client::{Client, Outlet};
-use crate::dispatch::Request;
 use crate::error::Error;
 use crate::limits::{LISTEN_BYTES_MAX, LISTENERS_MAX, WATCHES_MAX};
 use crate::outbox::Outbox;
+use crate::request::Request;
 
 const METHOD: &str = "subscriptions/listen";
 

@@ -18,9 +18,10 @@ use upstream::supervisor::Upstream;
 
 use crate::Gateway;
 use crate::auth::Caller;
-use crate::dispatch::{Asking, Terms};
+use crate::dispatch::Asking;
 use crate::error::Error;
 use crate::limits::{TASK_PAGES_MAX, TASKS_MAX};
+use crate::request::Terms;
 
 /// Whose the tasks are, the oldest forgotten first.
 #[derive(Debug, Default)]

@@ -4,8 +4,8 @@ pub mod rest;
 
 use bytes::Bytes;
 use gateway::answer::{Answer, Coming};
-use gateway::dispatch::Request;
 use gateway::error::{Class, Error};
+use gateway::request::Request;
 use mcp::items::Kind;
 use mcp::json;
 use mcp::rpc::{self, Code, Outcome, Raw, Rejection};

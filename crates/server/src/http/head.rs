@@ -68,12 +68,10 @@ impl<'h> Field<'h> {
 }
 
 /// What the answer may be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 struct Accepts {
     json: bool,
-    streams: bool,
-    /// Whether a stream is what is named first.
-    prefers_streams: bool,
+    streaming: Streaming,
     is_named: bool,
 }
 
@@ -97,7 +95,7 @@ impl<'h> Head<'h> {
             asks_for_method: false,
             has_length: false,
             is_chunked: false,
-            accepts: Accepts::default(),
+            accepts: Accepts { json: false, streaming: Streaming::Refused, is_named: false },
         };
         for (name, value) in &parts.headers {
             head.add(name.as_str(), value);
@@ -146,22 +144,17 @@ impl<'h> Head<'h> {
     }
 
     pub fn accepts_streams(&self) -> bool {
-        self.accepts.streams
+        self.accepts.streaming != Streaming::Refused
     }
 
     /// Whether the answer may be a stream.
     pub fn streaming(&self) -> Streaming {
-        match self.accepts {
-            Accepts { prefers_streams: true, .. } => Streaming::Preferred,
-            Accepts { streams: true, .. } => Streaming::Accepted,
-            _ => Streaming::Refused,
-        }
+        self.accepts.streaming
     }
 
     /// Whether the client accepts what the answer to a POST may be.
     pub fn check_accept(&self, revision: Revision) -> Result<(), Refused> {
-        let Accepts { json, streams, .. } = self.accepts;
-        if json && (streams || !revision.must_accept_streams()) {
+        if self.accepts.json && (self.accepts_streams() || !revision.must_accept_streams()) {
             return Ok(());
         }
         let reason = "accept both `application/json` and `text/event-stream`";
@@ -172,16 +165,21 @@ impl<'h> Head<'h> {
 impl Accepts {
     fn add(&mut self, value: &[u8]) {
         let is_first = !std::mem::replace(&mut self.is_named, true);
-        if value == BOTH {
+        if value == BOTH && is_first {
             self.json = true;
-            self.streams = true;
+            self.streaming = Streaming::Accepted;
             return;
         }
         for (at, entry) in value.split(|b| *b == b',').enumerate() {
             let kind = entry.split(|b| *b == b';').next().unwrap_or_default().trim_ascii();
             self.json |= is(kind, JSON) || is(kind, b"application/*") || kind == b"*/*";
-            self.streams |= is(kind, EVENT_STREAM) || is(kind, b"text/*") || kind == b"*/*";
-            self.prefers_streams |= is_first && at == 0 && kind == EVENT_STREAM;
+            if is_first && at == 0 && kind == EVENT_STREAM {
+                self.streaming = Streaming::Preferred;
+            } else if self.streaming == Streaming::Refused
+                && (is(kind, EVENT_STREAM) || is(kind, b"text/*") || kind == b"*/*")
+            {
+                self.streaming = Streaming::Accepted;
+            }
         }
     }
 }

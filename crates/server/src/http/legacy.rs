@@ -5,8 +5,8 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use gateway::auth::Caller;
-use gateway::dispatch::Request as GatewayRequest;
 use gateway::outbox;
+use gateway::request::Request as GatewayRequest;
 use hyper::body::Incoming;
 use hyper::{Response, StatusCode, Uri};
 use mcp::rpc;

@@ -5,10 +5,10 @@
 use std::future::ready;
 
 use gateway::answer::Answer;
-use gateway::dispatch::{Request, Terms};
 use gateway::error::{Class, Error};
 use gateway::outbox;
 use gateway::place::Place;
+use gateway::request::{Request, Terms};
 use hyper::header::HeaderValue;
 use hyper::{Response, StatusCode};
 use mcp::headers;

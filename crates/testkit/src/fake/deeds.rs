@@ -35,12 +35,7 @@ impl Server {
                     "content": [{"type": "text", "text": "it failed"}], "isError": true,
                 }),
             ),
-            "big" => {
-                let arguments: Value = serde_json::from_str(&arguments).unwrap();
-                let bytes = usize::try_from(arguments["bytes"].as_u64().unwrap()).unwrap();
-                let text = "x".repeat(bytes);
-                self.result(&id, &json!({"content": [{"type": "text", "text": text}]}));
-            }
+            "big" => self.answer_at_length(&id, &arguments),
             "never" => self.note("never", None),
             "slow" => {
                 let arguments: Value = serde_json::from_str(&arguments).unwrap();
@@ -126,6 +121,13 @@ impl Server {
                 self.result(id, &json!({"content": [{"type": "text", "text": text}]}));
             }
         }
+    }
+
+    /// Answers with as many bytes as it is asked for.
+    fn answer_at_length(&self, id: &Raw, arguments: &str) {
+        let arguments: Value = serde_json::from_str(arguments).unwrap();
+        let bytes = usize::try_from(arguments["bytes"].as_u64().unwrap()).unwrap();
+        self.result(id, &json!({"content": [{"type": "text", "text": "x".repeat(bytes)}]}));
     }
 
     /// Gives back what was sent, byte for byte, with members that nobody knows.

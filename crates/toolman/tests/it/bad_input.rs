@@ -118,7 +118,7 @@ async fn misbehaving_upstream_harms_only_what_it_answers() {
     let huge = client.call("bad_huge", json!({})).await;
     assert_eq!(
         huge["structuredContent"]["error"],
-        "upstream `bad` answered with more than 16777216 bytes on one line"
+        "upstream `bad` answered with more than 67108864 bytes on one line"
     );
     assert_eq!(client.call("bad_echo", json!({})).await["content"][0]["text"], "ok");
     assert_eq!(client.call("good_echo", json!({})).await["content"][0]["text"], "ok");

@@ -296,7 +296,7 @@ async fn answer_that_goes_wrong_fails_its_call_only_and_says_how() {
                 "upstream `a` redirects to another path of the same host, which is not followed; \
                  if you trust it, put it into `url`",
             ),
-            (Fault::HugeEvent, "upstream `a` answered with more than 16777216 bytes on one line"),
+            (Fault::HugeEvent, "upstream `a` answered with more than 67108864 bytes on one line"),
             (
                 Fault::Page,
                 "upstream `a` answered with what is no answer: not valid JSON: \
