@@ -80,7 +80,29 @@ struct Shelf {
     items: Vec<Item>,
     by_name: HashMap<NamespacedNameKey, usize>,
     /// Every accepted spelling that is not an exposed name.
-    aliases: HashMap<Box<str>, Vec<usize>>,
+    aliases: HashMap<Box<str>, Places>,
+}
+
+/// Which items an alias means: mostly one, for which a list would be a waste.
+#[derive(Clone, Debug)]
+enum Places {
+    One(usize),
+    Many(Vec<usize>),
+}
+
+impl Places {
+    fn as_slice(&self) -> &[usize] {
+        match self {
+            Places::One(at) => std::slice::from_ref(at),
+            Places::Many(places) => places,
+        }
+    }
+
+    fn add(&mut self, at: usize) {
+        if !self.as_slice().contains(&at) {
+            *self = Places::Many([self.as_slice(), &[at]].concat());
+        }
+    }
 }
 
 type NamespacedNameKey = Box<str>;
@@ -137,7 +159,7 @@ impl Catalog {
         if let Some(at) = shelf.by_name.get(asked) {
             return Lookup::Found(&shelf.items[*at]);
         }
-        match shelf.aliases.get(asked).map(Vec::as_slice) {
+        match shelf.aliases.get(asked).map(Places::as_slice) {
             None => Lookup::Unknown,
             Some([one]) => Lookup::Found(&shelf.items[*one]),
             Some(many) => Lookup::Ambiguous(many.iter().map(|at| &shelf.items[*at]).collect()),
@@ -217,10 +239,10 @@ impl Shelf {
             if self.by_name.contains_key(alias.as_str()) {
                 continue;
             }
-            let places = self.aliases.entry(alias.into()).or_default();
-            if !places.contains(&at) {
-                places.push(at);
-            }
+            self.aliases
+                .entry(alias.into())
+                .and_modify(|places| places.add(at))
+                .or_insert(Places::One(at));
         }
     }
 }
