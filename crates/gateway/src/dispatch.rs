@@ -311,7 +311,7 @@ impl Gateway {
             params: &|token| Some(params.translate(&passage, subject, token)),
             mirrored,
             // What is to be changed on its way must be there first.
-            may_come: passage.client == passage.upstream,
+            may_come: outlet.takes_pieces && passage.client == passage.upstream,
             relay: Some(outlet.relay.clone()),
             progress_token: params.progress_token(),
             timeout: upstream.settings().call_timeout,

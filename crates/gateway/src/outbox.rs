@@ -35,6 +35,8 @@ struct State {
     frames: VecDeque<Bytes>,
     /// Places that are kept free.
     reserved: usize,
+    /// Answers that wait for a place; what may get lost does not overtake them.
+    waiting: usize,
     /// How many bytes are waiting, also of answers that wait for a place.
     bytes: usize,
     senders: usize,
@@ -53,6 +55,7 @@ pub fn channel_of(frames_max: usize) -> (Outbox, OutboxQueue) {
     let state = State {
         frames: VecDeque::new(),
         reserved: 0,
+        waiting: 0,
         bytes: 0,
         senders: 1,
         is_gone: false,
@@ -74,8 +77,9 @@ impl Outbox {
                     return false;
                 }
                 if state.frames.len() + state.reserved < self.0.frames_max {
-                    // They are in the queue now, which gives them back.
+                    // Its bytes are in the queue now, which gives them back.
                     std::mem::forget(waiting);
+                    state.waiting -= 1;
                     state.push(frame);
                     return true;
                 }
@@ -220,7 +224,8 @@ impl Shared {
     }
 
     fn has_room(&self, state: &State) -> bool {
-        state.frames.len() + state.reserved < self.frames_max && state.bytes <= OUTBOX_BYTES_MAX
+        let taken = state.frames.len() + state.reserved + state.waiting;
+        taken < self.frames_max && state.bytes <= OUTBOX_BYTES_MAX
     }
 
     fn sink(&self, mut state: MutexGuard<'_, State>, frame: Bytes) -> Bytes {
@@ -252,7 +257,10 @@ struct Waiting<'a> {
 
 impl Waiting<'_> {
     fn new(shared: &Shared, bytes: usize) -> Waiting<'_> {
-        shared.state().bytes += bytes;
+        let mut state = shared.state();
+        state.bytes += bytes;
+        state.waiting += 1;
+        drop(state);
         Waiting { shared, bytes }
     }
 }
@@ -262,6 +270,7 @@ impl Drop for Waiting<'_> {
         {
             let mut state = self.shared.state();
             state.bytes = state.bytes.saturating_sub(self.bytes);
+            state.waiting -= 1;
         }
         self.shared.sunk.notify_waiters();
     }
@@ -271,7 +280,7 @@ impl Drop for Waiting<'_> {
 mod tests {
     use bytes::Bytes;
 
-    use super::channel;
+    use super::{channel, channel_of};
     use crate::limits::OUTBOX_BYTES_MAX;
 
     #[tokio::test]
@@ -311,6 +320,19 @@ mod tests {
         let patience = std::time::Duration::from_secs(1);
         tokio::time::timeout(patience, waiting).await.unwrap().unwrap();
         assert!(!outbox.try_send(Bytes::from_static(b"x")));
+    }
+
+    #[tokio::test]
+    async fn notice_does_not_overtake_an_answer_that_waits() {
+        let (outbox, mut queue) = channel_of(1);
+        assert!(outbox.try_send(Bytes::from_static(b"first")));
+        let mut answer = std::pin::pin!(outbox.send(Bytes::from_static(b"answer")));
+        assert!(futures_util::poll!(answer.as_mut()).is_pending());
+        assert_eq!(queue.recv().await.unwrap(), "first");
+        assert!(!outbox.try_send(Bytes::from_static(b"notice")), "the place is the answer's");
+        assert!(answer.await);
+        assert_eq!(queue.recv().await.unwrap(), "answer");
+        assert!(outbox.try_send(Bytes::from_static(b"notice")));
     }
 
     #[tokio::test]

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::json::Scanner;
+use crate::json::{DEPTH_MAX, Scanner};
 use crate::rpc::{self, Message, Outcome, Raw, Rejection};
 
 /// Of what stands around a result, more than this is none of a response.
@@ -33,7 +33,7 @@ impl Passing {
 
     /// The part of a further piece that is the result; `None` where it is no response any more.
     pub fn next(&mut self, piece: &Bytes) -> Option<Bytes> {
-        let end = if self.nesting.is_over { 0 } else { self.nesting.feed(piece) };
+        let end = if self.nesting.is_over { 0 } else { self.nesting.feed(piece)? };
         let rest = piece.get(end..)?;
         if self.nesting.is_over && end > 0 {
             self.frame.extend_from_slice(b"{}");
@@ -92,8 +92,8 @@ struct Nesting {
 }
 
 impl Nesting {
-    /// How much of a piece belongs to the value.
-    fn feed(&mut self, piece: &[u8]) -> usize {
+    /// How much of a piece belongs to the value; `None` where it nests too deeply.
+    fn feed(&mut self, piece: &[u8]) -> Option<usize> {
         let mut at = 0;
         while let Some(&byte) = piece.get(at) {
             at += 1;
@@ -103,7 +103,7 @@ impl Nesting {
             if self.is_in_string {
                 at -= 1;
                 let Some(step) = memchr::memchr2(b'"', b'\\', &piece[at..]) else {
-                    return piece.len();
+                    return Some(piece.len());
                 };
                 at += step + 1;
                 self.is_in_string = piece[at - 1] == b'\\';
@@ -112,18 +112,20 @@ impl Nesting {
             }
             match byte {
                 b'"' => self.is_in_string = true,
+                // The frame is a level, too.
+                b'{' | b'[' if self.depth + 1 == DEPTH_MAX => return None,
                 b'{' | b'[' => self.depth += 1,
                 b'}' | b']' => {
                     self.depth = self.depth.saturating_sub(1);
                     if self.depth == 0 {
                         self.is_over = true;
-                        return at;
+                        return Some(at);
                     }
                 }
                 _ => {}
             }
         }
-        piece.len()
+        Some(piece.len())
     }
 }
 
@@ -171,6 +173,11 @@ mod tests {
             format!(r#"{{"jsonrpc":"2.0","result":{{"m":"{long}"}}}}"#),
             format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"m":"{long}"}},"result":{{}}}}"#),
             format!(r#"[{{"jsonrpc":"2.0","id":7,"result":{{"m":"{long}"}}}}]"#),
+            format!(
+                r#"{{"jsonrpc":"2.0","id":7,"result":{{"m":{}{}}}}}"#,
+                "[".repeat(127),
+                "]".repeat(127)
+            ),
         ] {
             assert_eq!(pass(&text, 16), None, "{text}");
         }

@@ -182,6 +182,7 @@ async fn serve_one(
     };
     let agreed = tokio::select! {
         agreed = timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)) => agreed,
+        () = traffic.ordered_to_leave() => return,
         () = stop.cancelled() => return,
     };
     if let Ok(Ok(stream)) = agreed {

@@ -22,14 +22,16 @@ pub enum Reply {
     /// A result that is too large to be copied into its frame.
     Large { id: Raw, result: Bytes },
     /// A result that is still coming.
-    Coming { id: Raw, result: Box<Coming> },
+    Coming { request: Box<Request>, result: Box<Coming> },
 }
 
 impl Reply {
     /// The reply to a request.
     pub fn new(request: &Request, answer: Result<Answer, Error>) -> Reply {
         match answer {
-            Ok(Answer::Coming(result)) => Reply::Coming { id: request.id.clone(), result },
+            Ok(Answer::Coming(result)) => {
+                Reply::Coming { request: Box::new(request.clone()), result }
+            }
             Ok(Answer::Whole(Outcome::Result(result))) if result.as_bytes().len() > COPIED_MAX => {
                 Reply::Large { id: request.id.clone(), result: result.into() }
             }
@@ -43,11 +45,9 @@ impl Reply {
         match self {
             Reply::Frame(frame) => frame,
             Reply::Large { id, result } => rpc::result(&id, &result),
-            Reply::Coming { id, result } => match Answer::Coming(result).whole().await {
-                Ok(Outcome::Result(result)) => rpc::result(&id, result.as_bytes()),
-                Ok(Outcome::Error(error)) => rpc::relayed_error(&id, error.as_bytes()),
-                Err(error) => failed(&id, &Error::from(error), Era::Legacy),
-            },
+            Reply::Coming { request, result } => {
+                to_request(&request, whole(Ok(Answer::Coming(result))).await)
+            }
         }
     }
 
@@ -71,13 +71,12 @@ pub fn to_request(request: &Request, outcome: Result<Outcome, Error>) -> Bytes {
                 Era::Modern => rpc::result(id, translate::complete(&result, false).as_bytes()),
             }
         }
-        Err(error) => failed(id, &error, request.era()),
+        Err(error) => {
+            let code = code(&error, request.era());
+            let object = rpc::error_object(code, &error.to_string(), Some(&data(&error)));
+            rpc::error(Some(id), object.as_bytes())
+        }
     }
-}
-
-fn failed(id: &Raw, error: &Error, era: Era) -> Bytes {
-    let object = rpc::error_object(code(error, era), &error.to_string(), Some(&data(error)));
-    rpc::error(Some(id), object.as_bytes())
 }
 
 /// The same, but none for a request that its client has cancelled: it expects no answer.

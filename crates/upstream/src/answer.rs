@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use mcp::json;
 use mcp::names::UpstreamName;
 use mcp::pieces::Passing;
 use mcp::rpc::{Outcome, Raw};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use crate::connection::number;
 use crate::error::Error;
-use crate::limits::LINE_BYTES_MAX;
+use crate::limits::{CALL_TOTAL_MAX, LINE_BYTES_MAX};
 use crate::web::{self, Body, Failure};
 
 /// The answer to a call.
@@ -34,6 +35,10 @@ impl Answer {
             }
             whole.extend_from_slice(&piece);
         }
+        // Only its nesting was followed so far.
+        if let Err(fault) = json::members(&whole, []) {
+            return Err(coming.garbled(&fault.to_string()));
+        }
         Ok(Outcome::Result(Raw::trusted(whole.freeze())))
     }
 }
@@ -49,6 +54,8 @@ pub struct Coming {
     body: Body,
     /// How long one piece may take.
     patience: Duration,
+    /// When it must be over, however it comes.
+    latest: Instant,
 }
 
 impl Coming {
@@ -66,7 +73,8 @@ impl Coming {
             return Err(body);
         }
         let (first, passing, upstream) = (Some(first), Some(passing), upstream.clone());
-        Ok(Coming { upstream, id, first, passing, body, patience })
+        let latest = Instant::now() + CALL_TOTAL_MAX;
+        Ok(Coming { upstream, id, first, passing, body, patience, latest })
     }
 
     /// The next piece of the result; `None` after the last, once the response is known to be one.
@@ -75,7 +83,8 @@ impl Coming {
             return Ok(Some(first));
         }
         while let Some(passing) = &mut self.passing {
-            let chunk = timeout(self.patience, web::next_chunk(&mut self.body)).await;
+            let deadline = self.latest.min(Instant::now() + self.patience);
+            let chunk = timeout_at(deadline, web::next_chunk(&mut self.body)).await;
             let chunk = chunk.map_err(|_| Error::Timeout {
                 upstream: self.upstream.clone(),
                 waited: self.patience,

@@ -18,6 +18,8 @@ use crate::request::{Request, Terms};
 pub struct Outlet {
     pub(crate) relay: Relay,
     pub(super) outbox: Outbox,
+    /// Whether an answer may go there piece by piece.
+    pub(crate) takes_pieces: bool,
 }
 
 impl Outlet {
@@ -34,7 +36,12 @@ impl Outlet {
             Upcall::Ask(_) => false,
         };
         let relay = Relay { client, is_per_call: true, deliver: Arc::new(deliver) };
-        Outlet { relay, outbox }
+        Outlet { relay, outbox, takes_pieces: false }
+    }
+
+    /// The same, for a door that can send an answer while it is still coming.
+    pub fn taking_pieces(self) -> Outlet {
+        Outlet { takes_pieces: true, ..self }
     }
 
     /// This way as a request of the modern era uses it.
@@ -81,6 +88,6 @@ impl Client {
             frame.map(|frame| place.send(frame)).is_some()
         };
         let relay = Relay { client: self.id, is_per_call: false, deliver: Arc::new(deliver) };
-        Outlet { relay, outbox }
+        Outlet { relay, outbox, takes_pieces: false }
     }
 }

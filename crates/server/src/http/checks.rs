@@ -11,7 +11,7 @@ use hyper::header::HeaderValue;
 use hyper::{Method, StatusCode};
 
 use super::cors::CrossOrigin;
-use super::head::{Field, Head};
+use super::head::Head;
 
 pub struct Checks {
     pub token: BearerToken,
@@ -29,8 +29,7 @@ impl Checks {
     /// A page in the user's browser may reach us under a foreign name (DNS rebinding), so only
     /// names of this machine are served.
     pub fn check_source(&self, head: &Head<'_>) -> Result<(), StatusCode> {
-        let host = head.host.value().map(|host| host.to_str().unwrap_or_default());
-        let host = host.or_else(|| head.uri.authority().map(hyper::http::uri::Authority::as_str));
+        let host = head.named_host().map(|host| std::str::from_utf8(host).unwrap_or_default());
         let Some(host) = host else { return Err(StatusCode::BAD_REQUEST) };
         let is_open = !self.is_local && self.hosts.is_empty();
         if !is_open && !is_this_machine(host) && !self.lists_host(host) {
@@ -77,8 +76,8 @@ impl Checks {
     /// Who sends the request, if it shows the token.
     pub fn prove(&self, head: &Head<'_>) -> Option<Arc<Proof>> {
         let caller = self.token.prove(head.authorization.text())?;
-        let copy = |field: Field<'_>| field.value().map(|value| value.as_bytes().into());
-        let (host, token) = (copy(head.host), copy(head.authorization)?);
+        let host = head.named_host().map(Into::into);
+        let token = head.authorization.value()?.as_bytes().into();
         Some(Arc::new(Proof { host, token, caller, principal: OnceLock::new() }))
     }
 }
@@ -95,11 +94,10 @@ pub struct Proof {
 impl Proof {
     /// Whether a request shows the same, so that it needs no closer look.
     pub fn holds_for(&self, head: &Head<'_>) -> bool {
-        let host = head.host.value().map(HeaderValue::as_bytes);
         // Several clients may share a connection, so that none may guess what another has shown.
         let is_token = |shown: &HeaderValue| is_same_secret(shown.as_bytes(), &self.token);
         head.origin.value().is_none()
-            && host == self.host.as_deref()
+            && head.named_host() == self.host.as_deref()
             && head.authorization.value().is_some_and(is_token)
     }
 }

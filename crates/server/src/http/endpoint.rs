@@ -305,7 +305,10 @@ impl Endpoint {
     ) -> Response<Body> {
         let (outbox, mut queue) = outbox::channel();
         let client = Arc::clone(&session.client);
-        let outlet = client.outlet(outbox);
+        let outlet = match streaming {
+            Streaming::Preferred => client.outlet(outbox),
+            Streaming::Accepted | Streaming::Refused => client.outlet(outbox).taking_pieces(),
+        };
         let gateway = self.gateway.clone();
         let under_way = self.under_way.token();
         let mut work: Work = Box::pin(async move {

@@ -110,6 +110,7 @@ impl HttpBody for Body {
 /// A body of what comes until `work` is done, and of what it makes. The work ends with the body:
 /// a client that leaves wants no answer.
 pub fn live(first: Option<Bytes>, queue: OutboxQueue, work: Work) -> Body {
+    let work = Box::pin(async move { work.await.1.whole().await });
     let state = Live { first, queue, work: Some(work), last: None };
     Body::stream(stream::unfold(state, |mut live| async move {
         let chunk = live.next().await?;
@@ -120,7 +121,7 @@ pub fn live(first: Option<Bytes>, queue: OutboxQueue, work: Work) -> Body {
 struct Live {
     first: Option<Bytes>,
     queue: OutboxQueue,
-    work: Option<Work>,
+    work: Option<Pin<Box<dyn Future<Output = Bytes> + Send>>>,
     last: Option<Bytes>,
 }
 
@@ -133,9 +134,9 @@ impl Live {
             tokio::select! {
                 biased;
                 Some(frame) = self.queue.recv() => return Some(event(frame)),
-                (_, last) = work => {
+                last = work => {
                     self.work = None;
-                    self.last = Some(last.whole().await);
+                    self.last = Some(last);
                 }
                 () = sleep(KEEP_ALIVE) => return Some(STILL_HERE),
             }

@@ -71,7 +71,7 @@ pub fn replied(
             let [head, tail] = Reply::surroundings(&id);
             Body::Pieces([head, result, tail])
         }
-        Reply::Coming { id, result } => Body::coming(&id, result).with(companion),
+        Reply::Coming { request, result } => Body::coming(&request.id, result).with(companion),
     };
     response
 }

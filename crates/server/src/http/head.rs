@@ -123,6 +123,12 @@ impl<'h> Head<'h> {
         }
     }
 
+    /// The host that the request is for: in HTTP/2 it may stand in the address alone.
+    pub fn named_host(&self) -> Option<&'h [u8]> {
+        let named = self.host.value().map(HeaderValue::as_bytes);
+        named.or_else(|| Some(self.uri.authority()?.as_str().as_bytes()))
+    }
+
     pub fn path(&self) -> &'h str {
         self.uri.path()
     }

@@ -41,14 +41,18 @@ impl Endpoint {
             return Ok(json(StatusCode::BAD_REQUEST, frame));
         }
         let (outbox, mut queue) = outbox::channel();
+        let streaming = head.streaming();
         let outlet = client.outlet_for(&request, outbox);
+        let outlet = match streaming {
+            Streaming::Preferred => outlet,
+            Streaming::Accepted | Streaming::Refused => outlet.taking_pieces(),
+        };
         let gateway = self.gateway.clone();
         let under_way = self.under_way.token();
         let mut work: Work = Box::pin(async move {
             let answer = gateway.handle(&client, &request, &outlet).await;
             (status(&answer), Reply::new(&request, answer))
         });
-        let streaming = head.streaming();
         if streaming == Streaming::Refused {
             drop(queue);
             return Ok(plain(work, under_way).await);

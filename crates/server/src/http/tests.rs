@@ -218,6 +218,19 @@ async fn connect_h2(window: u32) -> (http2::SendRequest<Body>, JoinHandle<()>) {
     (sender, tokio::spawn(async move { _ = connection.await }))
 }
 
+#[tokio::test(start_paused = true)]
+async fn every_request_of_a_connection_names_its_host() {
+    // What one request has shown counts for the next one only if that is for the same host.
+    let (mut sender, _connection) = connect_h2(64 * 1024).await;
+    for (host, status) in [("localhost", 200), ("evil.example", 403), ("localhost", 200)] {
+        let request = Request::get(format!("http://{host}/metrics"))
+            .header("authorization", format!("Bearer {TOKEN}"))
+            .body(Full::default().boxed_unsync());
+        let answer = sender.send_request(request.unwrap()).await.unwrap();
+        assert_eq!(answer.status(), status, "{host}");
+    }
+}
+
 fn health() -> Request<Body> {
     Request::get("http://localhost/health").body(Full::default().boxed_unsync()).unwrap()
 }

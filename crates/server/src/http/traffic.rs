@@ -2,10 +2,11 @@
 //!
 //! Times are counted in ticks of the crowd: nobody reads the clock for a request.
 
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_util::task::AtomicWaker;
@@ -143,6 +144,15 @@ impl Traffic {
         }
     }
 
+    /// Waits for the order to end at once.
+    pub async fn ordered_to_leave(&self) {
+        poll_fn(|context| match self.ordered(context) {
+            Order::Leave => Poll::Ready(()),
+            Order::Serve | Order::Close => Poll::Pending,
+        })
+        .await;
+    }
+
     /// Ends a connection whose client sends no request, or takes no answer.
     pub fn judge(&self) {
         let now = self.0.clock.now();
@@ -188,10 +198,18 @@ pub struct Ticket {
 impl Ticket {
     /// The client takes something of the answer.
     fn touch(&self) {
-        let now = self.traffic.0.clock.now();
+        self.set_taken(Some(self.traffic.0.clock.now()));
+    }
+
+    /// There is nothing that the client could take.
+    fn pause(&self) {
+        self.set_taken(None);
+    }
+
+    fn set_taken(&self, taken: Option<u64>) {
         let mut state = self.traffic.state();
         if let Some(open) = state.open.iter_mut().find(|open| open.number == self.number) {
-            open.taken = Some(now);
+            open.taken = taken;
         }
     }
 }
@@ -208,8 +226,7 @@ impl Drop for Ticket {
 /// An answer that is handed over in pieces, each when the client has room for it.
 ///
 /// A whole answer would wait in the memory of the connection, where nobody sees that it waits.
-/// An event stream has something to say every few seconds, so one that is not asked for more is
-/// one that is not read.
+/// One that is not asked for the next piece, though there is one, is one that is not read.
 pub struct Paced {
     inner: Body,
     rest: Bytes,
@@ -231,9 +248,12 @@ impl HttpBody for Paced {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
-        self.ticket.touch();
         if self.rest.is_empty() {
-            match ready!(Pin::new(&mut self.inner).poll_frame(context)).transpose()? {
+            let Poll::Ready(frame) = Pin::new(&mut self.inner).poll_frame(context) else {
+                self.ticket.pause();
+                return Poll::Pending;
+            };
+            match frame.transpose()? {
                 None => return Poll::Ready(None),
                 Some(frame) => match frame.into_data() {
                     Ok(data) => self.rest = data,
@@ -241,6 +261,7 @@ impl HttpBody for Paced {
                 },
             }
         }
+        self.ticket.touch();
         let size = self.rest.len().min(PIECE_BYTES);
         Poll::Ready(Some(Ok(Frame::data(self.rest.split_to(size)))))
     }

@@ -68,7 +68,7 @@ impl Connection {
         }
         state.last_id += 1;
         let id = state.last_id;
-        let deadline = started + call.timeout;
+        let deadline = started + call.timeout.min(CALL_TOTAL_MAX);
         let waiting = Waiting {
             relay: call.relay.clone(),
             progress_token: call.progress_token.clone(),
