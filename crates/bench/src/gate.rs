@@ -71,7 +71,11 @@ fn count_routes(toolman: &Path) -> anyhow::Result<BTreeMap<Route, Count>> {
             let counts = &counts;
             counting.push(scope.spawn(move || {
                 while let Some(route) = next() {
-                    let count = count_on(processor, toolman, route)?;
+                    let first = count_on(processor, toolman, route)?;
+                    let second = count_on(processor, toolman, route)?;
+                    // What disturbs a count makes it larger.
+                    let is_less = second.instructions < first.instructions;
+                    let count = if is_less { second } else { first };
                     println!("{:<12} {:>9.0} instructions", route.name(), count.instructions);
                     counts.lock().unwrap_or_else(PoisonError::into_inner).insert(route, count);
                 }
