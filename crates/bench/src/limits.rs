@@ -21,6 +21,8 @@ pub const COUNT_SHORT: u64 = 100;
 pub const COUNT_LONG: u64 = 2_100;
 /// How much a route may grow, or shrink unsaid.
 pub const INSTRUCTIONS_ROOM_PERCENT: f64 = 3.0;
+/// The same for a whole route of which a part depends on what else the machine does.
+pub const UNSTEADY_ROOM_PERCENT: f64 = 10.0;
 /// How much the memory of an idle gateway may grow.
 pub const MEMORY_ROOM_PERCENT: u64 = 10;
 /// Tools of an idle gateway.

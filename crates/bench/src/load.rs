@@ -78,8 +78,7 @@ pub fn run(
     clients: usize,
     until: Until,
 ) -> anyhow::Result<Report> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    LocalSet::new().block_on(&runtime, ask_all(door, question, clients, until, Pace::Steady))
+    run_at(Pace::Steady, door, question, clients, until)
 }
 
 /// The same, but every question is the first one of a new client: its handshake is timed too.
@@ -89,8 +88,18 @@ pub fn run_fresh(
     clients: usize,
     until: Until,
 ) -> anyhow::Result<Report> {
+    run_at(Pace::Fresh, door, question, clients, until)
+}
+
+fn run_at(
+    pace: Pace,
+    door: &Door,
+    question: &Question,
+    clients: usize,
+    until: Until,
+) -> anyhow::Result<Report> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    LocalSet::new().block_on(&runtime, ask_all(door, question, clients, until, Pace::Fresh))
+    LocalSet::new().block_on(&runtime, ask_all(door, question, clients, until, pace))
 }
 
 /// Whether a client asks on, or leaves after its first answer.

@@ -48,8 +48,8 @@ pub fn local(agent: Option<String>) -> Caller {
 /// Text that nobody can guess, for tokens and session ids.
 pub fn unguessable() -> String {
     let mut bytes = [0; 32];
-    // Straight from the system: a generator of our own would take 100 ms to set up. So few bytes
-    // come at once and whole.
+    // Straight from the system: the library's generator takes 420 million instructions at its first
+    // use. So few bytes come at once and whole.
     let filled = rustix::rand::getrandom(&mut bytes, GetRandomFlags::empty());
     assert_eq!(filled, Ok(bytes.len()), "the system has randomness");
     URL_SAFE_NO_PAD.encode(bytes)

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::callgrind::Profile;
 use crate::count::Route;
-use crate::limits::{INSTRUCTIONS_ROOM_PERCENT, MEMORY_ROOM_PERCENT};
+use crate::limits::{INSTRUCTIONS_ROOM_PERCENT, MEMORY_ROOM_PERCENT, UNSTEADY_ROOM_PERCENT};
 
 /// How many of the crates that have grown are named, and of the heaviest functions.
 const NAMED_MAX: usize = 6;
@@ -32,7 +32,7 @@ pub struct Count {
 impl Count {
     /// The instructions that are the same on every run. Between two pipes threads hand over to each
     /// other, and how often they wait for that depends on what else the machine does: there the
-    /// runtime is left out, which the other routes hold to its bound.
+    /// runtime is left out, and has a wider bound of its own.
     fn steady(&self, route: Route) -> f64 {
         let waiting = ["tokio", "mio"].iter().filter(|_| route == Route::Pipes);
         let waiting = waiting.filter_map(|name| self.crates.get(*name));
@@ -85,7 +85,8 @@ impl Baseline {
             let percent = (count - kept) * 100.0 / kept;
             let change =
                 format!("`{name}` takes {count} instructions, {percent:+.1} % against {kept}");
-            if percent > INSTRUCTIONS_ROOM_PERCENT {
+            let whole = (now.instructions - old.instructions) * 100.0 / old.instructions;
+            if percent > INSTRUCTIONS_ROOM_PERCENT || whole > UNSTEADY_ROOM_PERCENT {
                 verdict.problems.push(format!("{change}; {}", whereabouts(now, old)));
             } else if percent < -INSTRUCTIONS_ROOM_PERCENT {
                 verdict.notes += &format!("{change}; keep it so with `TOOLMAN_BLESS=1`\n");
