@@ -178,6 +178,12 @@ pub fn result(id: &Raw, result: &[u8]) -> Bytes {
     concat(&[b"{\"jsonrpc\":\"2.0\",\"id\":", id.as_bytes(), b",\"result\":", result, b"}"])
 }
 
+/// What stands before and after a result in its frame, for one that is not copied into it.
+pub fn around_result(id: &Raw) -> [Bytes; 2] {
+    let head = concat(&[b"{\"jsonrpc\":\"2.0\",\"id\":", id.as_bytes(), b",\"result\":"]);
+    [head, Bytes::from_static(b"}")]
+}
+
 /// The frame of an error that was received from elsewhere.
 pub fn relayed_error(id: &Raw, error: &[u8]) -> Bytes {
     concat(&[b"{\"jsonrpc\":\"2.0\",\"id\":", id.as_bytes(), b",\"error\":", error, b"}"])

@@ -74,7 +74,7 @@ pub const IDLE_TICKS: u64 = 120;
 /// An HTTP client that takes nothing of an answer for this long is given up.
 pub const ANSWER_STALL_MAX: Duration = Duration::from_mins(1);
 /// The same, where it is counted in ticks.
-pub const ANSWER_STALL_TICKS: u64 = 60;
+pub const ANSWER_STALL_TICKS: u64 = ANSWER_STALL_MAX.as_secs() / TICK.as_secs();
 /// Results that are larger are not copied into their frame.
 pub const COPIED_MAX: usize = 16 * 1024;
 /// Bytes of an answer that are handed over at a time.

@@ -50,12 +50,6 @@ impl Reply {
             }
         }
     }
-
-    /// What stands around the result of a reply.
-    pub fn surroundings(id: &Raw) -> [Bytes; 2] {
-        let head = [b"{\"jsonrpc\":\"2.0\",\"id\":", id.as_bytes(), b",\"result\":"].concat();
-        [head.into(), Bytes::from_static(b"}")]
-    }
 }
 
 /// The frame that answers a request.

@@ -39,9 +39,9 @@ impl Outlet {
         Outlet { relay, outbox, takes_pieces: false }
     }
 
-    /// The same, for a door that can send an answer while it is still coming.
-    pub fn taking_pieces(self) -> Outlet {
-        Outlet { takes_pieces: true, ..self }
+    /// The same, for a door that can send an answer while it is still coming, or can't.
+    pub fn taking_pieces(self, takes_pieces: bool) -> Outlet {
+        Outlet { takes_pieces, ..self }
     }
 
     /// This way as a request of the modern era uses it.

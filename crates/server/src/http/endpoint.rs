@@ -305,10 +305,7 @@ impl Endpoint {
     ) -> Response<Body> {
         let (outbox, mut queue) = outbox::channel();
         let client = Arc::clone(&session.client);
-        let outlet = match streaming {
-            Streaming::Preferred => client.outlet(outbox),
-            Streaming::Accepted | Streaming::Refused => client.outlet(outbox).taking_pieces(),
-        };
+        let outlet = client.outlet(outbox).taking_pieces(streaming.takes_pieces());
         let gateway = self.gateway.clone();
         let under_way = self.under_way.token();
         let mut work: Work = Box::pin(async move {

@@ -8,13 +8,12 @@ use futures_util::stream::{self, Stream, StreamExt as _};
 use gateway::answer::Coming;
 use gateway::outbox::OutboxQueue;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
-use mcp::rpc::Raw;
+use mcp::rpc::{self, Raw};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::exchange::Work;
 use crate::limits::KEEP_ALIVE;
-use crate::reply::Reply;
 
 const STILL_HERE: Bytes = Bytes::from_static(b": still here\n\n");
 
@@ -42,7 +41,7 @@ impl Body {
 
     /// A result in its frame, as it comes.
     pub fn coming(id: &Raw, result: Box<Coming>) -> Body {
-        let [head, tail] = Reply::surroundings(id);
+        let [head, tail] = rpc::around_result(id);
         let state = (Some(head), Some((result, tail)));
         Body::Stream(Box::pin(stream::unfold(state, |(head, rest)| async move {
             if let Some(head) = head {

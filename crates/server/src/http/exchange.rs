@@ -35,6 +35,13 @@ pub enum Streaming {
     Preferred,
 }
 
+impl Streaming {
+    /// Whether an answer may be sent while it is still coming: as an event it must be whole.
+    pub fn takes_pieces(self) -> bool {
+        self != Streaming::Preferred
+    }
+}
+
 /// What comes before the answer, if anything does; otherwise the answer.
 pub async fn first_of(
     queue: &mut OutboxQueue,
@@ -68,7 +75,7 @@ pub fn replied(
     *response.body_mut() = match reply {
         Reply::Frame(frame) => Body::Whole(frame),
         Reply::Large { id, result } => {
-            let [head, tail] = Reply::surroundings(&id);
+            let [head, tail] = rpc::around_result(&id);
             Body::Pieces([head, result, tail])
         }
         Reply::Coming { request, result } => Body::coming(&request.id, result).with(companion),

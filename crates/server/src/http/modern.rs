@@ -42,11 +42,7 @@ impl Endpoint {
         }
         let (outbox, mut queue) = outbox::channel();
         let streaming = head.streaming();
-        let outlet = client.outlet_for(&request, outbox);
-        let outlet = match streaming {
-            Streaming::Preferred => outlet,
-            Streaming::Accepted | Streaming::Refused => outlet.taking_pieces(),
-        };
+        let outlet = client.outlet_for(&request, outbox).taking_pieces(streaming.takes_pieces());
         let gateway = self.gateway.clone();
         let under_way = self.under_way.token();
         let mut work: Work = Box::pin(async move {
