@@ -2,8 +2,10 @@
 //!
 //! Pure: no I/O, no async, no connections.
 
+pub mod ceiling;
 pub mod error;
 pub mod patterns;
+pub mod policy;
 pub mod scope;
 pub mod selection;
 pub mod snapshot;

@@ -1,4 +1,4 @@
-//! Glob patterns over exposed names: what starts switched on.
+//! Glob patterns over names: what starts switched on, what a policy is about.
 
 use std::collections::HashSet;
 
@@ -58,10 +58,27 @@ impl Patterns {
         })
     }
 
+    /// What matches either.
+    pub fn or(&self, other: &Patterns) -> Patterns {
+        let all: Vec<_> = self.exact.union(&other.exact).collect();
+        // Each was read before; all of them may be too large.
+        Patterns::parse(&all).unwrap_or_else(|_| self.clone())
+    }
+
     /// Whether an item of `upstream`, known under any of `names`, matches.
-    pub fn matches(&self, upstream: &UpstreamName, names: &[&str]) -> bool {
+    pub fn matches<S: AsRef<str>>(&self, upstream: &UpstreamName, names: &[S]) -> bool {
         self.servers.contains(upstream.as_str())
-            || names.iter().any(|name| self.exact.contains(*name) || self.globs.is_match(name))
+            || names.iter().any(|name| self.matches_name(name.as_ref()))
+    }
+
+    /// Whether a name matches, whatever it is the name of.
+    pub fn matches_name(&self, name: &str) -> bool {
+        self.holds(name) || self.globs.is_match(name)
+    }
+
+    /// Whether a name is there as it is written.
+    pub fn holds(&self, name: &str) -> bool {
+        self.exact.contains(name)
     }
 }
 

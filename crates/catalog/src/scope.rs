@@ -5,18 +5,31 @@
 
 use mcp::names::Namespace;
 
+use crate::policy::Rights;
 use crate::snapshot::{Catalog, Offer, Rules};
 use crate::surface::Surface;
 
-/// A place to connect to.
+/// A place to connect to, and by which rights.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Scope {
     pub surface: Surface,
     /// The one namespace that there is; all of them if absent.
     pub namespace: Option<Namespace>,
+    /// They make the ceiling; the snapshot is the same for all.
+    pub rights: Rights,
 }
 
 impl Scope {
+    /// The same place with the rights of somebody else.
+    pub fn with(&self, rights: Rights) -> Scope {
+        Scope { rights, ..self.clone() }
+    }
+
+    /// Whether another place shows the same catalog, whatever the rights are.
+    pub fn is_over_the_same(&self, other: &Scope) -> bool {
+        self.surface == other.surface && self.namespace == other.namespace
+    }
+
     /// Whether what a namespace offers is shown here.
     pub fn holds(&self, namespace: &Namespace) -> bool {
         self.namespace.as_ref().is_none_or(|only| only == namespace)
@@ -45,7 +58,10 @@ mod tests {
     #[track_caller]
     fn check(surface: Surface, namespace: Option<&str>, names: &[&str]) {
         let namespace = namespace.map(|name| name.parse().unwrap());
-        let catalog = scoped_catalog("git: log status\nhub: log", &Scope { surface, namespace });
+        let catalog = scoped_catalog(
+            "git: log status\nhub: log",
+            &Scope { surface, namespace, ..Scope::default() },
+        );
         let items = catalog.items(Kind::Tool).iter();
         assert_eq!(items.map(|item| item.name.as_str()).collect::<Vec<_>>(), names);
     }

@@ -22,7 +22,10 @@ const SUMMARY_CHARS: usize = 132;
 #[derive(Clone, Copy, Debug)]
 pub struct Offer<'a> {
     pub upstream: &'a UpstreamName,
+    /// What stands before its names.
     pub namespace: &'a Namespace,
+    /// The namespace that the upstream has, whatever is shown of it.
+    pub own_namespace: &'a Namespace,
     pub inventory: &'a Inventory,
 }
 
@@ -37,6 +40,8 @@ pub struct Rules {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     pub upstream: UpstreamName,
+    /// The namespace of the upstream, also where names are shown without it.
+    pub namespace: Namespace,
     pub name: Box<str>,
 }
 
@@ -44,6 +49,8 @@ pub struct Origin {
 #[derive(Clone, Debug)]
 pub struct Item {
     pub kind: Kind,
+    /// The place in the list of its kind, from 0.
+    pub place: usize,
     pub name: NamespacedName,
     pub origin: Origin,
     /// The definition with the exposed name, ready to be listed.
@@ -166,8 +173,13 @@ impl Catalog {
         }
     }
 
-    /// The template that `uri` was expanded from, with the URI to ask its upstream for.
-    pub fn expanded_from<'a, 'u>(&'a self, uri: &'u str) -> Option<(&'a Item, &'u str)> {
+    /// The template that `uri` was expanded from, of those that count, with the URI to ask its
+    /// upstream for.
+    pub fn expanded_from<'a, 'u>(
+        &'a self,
+        uri: &'u str,
+        counts: impl Fn(&Item) -> bool,
+    ) -> Option<(&'a Item, &'u str)> {
         let fits = |item: &'a Item| {
             let template = item.template.as_ref()?;
             let bare = |prefix: &String| uri.strip_prefix(prefix.as_str());
@@ -177,7 +189,14 @@ impl Catalog {
             Some((prefixed + template.matcher.literal_len(), item, bare))
         };
         // Of equals the first in listing order: `max_by_key` would take the last.
-        let best = self.templates.items.iter().rev().filter_map(fits).max_by_key(|fit| fit.0)?;
+        let best = self
+            .templates
+            .items
+            .iter()
+            .rev()
+            .filter(|item| counts(item))
+            .filter_map(fits)
+            .max_by_key(|fit| fit.0)?;
         Some((best.1, best.2))
     }
 
@@ -222,7 +241,8 @@ impl Shelf {
         for (at, (item, _)) in placed.iter().enumerate() {
             shelf.by_name.insert(item.name.as_str().into(), at);
         }
-        for (at, (item, namespace)) in placed.into_iter().enumerate() {
+        for (at, (mut item, namespace)) in placed.into_iter().enumerate() {
+            item.place = at;
             shelf.add_aliases(at, &item, namespace);
             shelf.items.push(item);
         }
@@ -259,7 +279,12 @@ impl Item {
         let names = [plain.as_str(), name.as_str()];
         Item {
             kind,
-            origin: Origin { upstream: offer.upstream.clone(), name: definition.name().into() },
+            place: 0,
+            origin: Origin {
+                upstream: offer.upstream.clone(),
+                namespace: offer.own_namespace.clone(),
+                name: definition.name().into(),
+            },
             definition: definition.renamed(name.as_str()),
             summary: summarize(definition.description()),
             starts_on: rules.starts_on.matches(offer.upstream, &names),

@@ -6,7 +6,8 @@ use mcp::items::Kind;
 use mcp::json;
 
 use crate::selection::Selection;
-use crate::snapshot::{Catalog, Item};
+use crate::snapshot::Item;
+use crate::view::View;
 
 /// A manner of showing, with its choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,9 +45,9 @@ impl Surface {
     }
 
     /// The definitions of the control tools.
-    pub fn control_tools(self, catalog: &Catalog, selection: &Selection) -> Option<String> {
+    pub fn control_tools(self, view: &View) -> Option<String> {
         match self {
-            Surface::Activate { .. } => Some(activate::definition(catalog, selection)),
+            Surface::Activate { .. } => Some(activate::definition(view)),
             Surface::Filter | Surface::Namespace => None,
         }
     }

@@ -11,7 +11,9 @@ use mcp::rpc::Raw;
 
 use crate::patterns::Patterns;
 use crate::scope::Scope;
+use crate::selection::Selection;
 use crate::snapshot::{Catalog, Offer, Rules};
+use crate::view::View;
 
 pub fn catalog(text: &str, starts_on: &[&str]) -> Arc<Catalog> {
     catalog_with(text, starts_on, UriStyle::Underscore)
@@ -22,6 +24,11 @@ pub fn catalog_with(text: &str, starts_on: &[&str], uri_style: UriStyle) -> Arc<
     Arc::new(assemble(text, &Rules { starts_on, uri_style }, &Scope::default()))
 }
 
+/// All of a catalog, as nobody has chosen anything.
+pub fn view(text: &str, starts_on: &[&str]) -> View {
+    View::new(catalog(text, starts_on), Arc::default(), Selection::default(), Arc::default())
+}
+
 pub fn scoped_catalog(text: &str, scope: &Scope) -> Catalog {
     assemble(text, &Rules::default(), scope)
 }
@@ -30,7 +37,12 @@ fn assemble(text: &str, rules: &Rules, scope: &Scope) -> Catalog {
     let parsed: Vec<_> = text.lines().map(parse_line).collect();
     let offers: Vec<_> = parsed
         .iter()
-        .map(|(upstream, namespace, inventory)| Offer { upstream, namespace, inventory })
+        .map(|(upstream, namespace, inventory)| Offer {
+            upstream,
+            namespace,
+            own_namespace: namespace,
+            inventory,
+        })
         .collect();
     scope.assemble(&offers, rules)
 }

@@ -1,6 +1,6 @@
 //! Visibility: what one client may list and call now.
 //!
-//! A selection over one snapshot, immutable like both. Lists are rendered once and then served as
+//! Ceiling and selection over one snapshot, immutable like all of them. Lists are rendered once and then served as
 //! the same bytes; listing and calling ask the same question, [`View::is_visible`].
 
 use std::sync::{Arc, OnceLock};
@@ -11,6 +11,7 @@ use mcp::rpc::Raw;
 use mcp::translate;
 use mcp::version::Era;
 
+use crate::ceiling::Ceiling;
 use crate::error::Error;
 use crate::scope::Scope;
 use crate::selection::Selection;
@@ -20,6 +21,7 @@ use crate::suggest::similar;
 #[derive(Debug)]
 pub struct View {
     catalog: Arc<Catalog>,
+    ceiling: Arc<Ceiling>,
     selection: Selection,
     scope: Arc<Scope>,
     lists: [OnceLock<Bytes>; Kind::ALL.len()],
@@ -35,9 +37,16 @@ pub struct Target<'a> {
 }
 
 impl View {
-    pub fn new(catalog: Arc<Catalog>, selection: Selection, scope: Arc<Scope>) -> View {
+    /// The ceiling is one of the same snapshot.
+    pub fn new(
+        catalog: Arc<Catalog>,
+        ceiling: Arc<Ceiling>,
+        selection: Selection,
+        scope: Arc<Scope>,
+    ) -> View {
         View {
             catalog,
+            ceiling,
             selection,
             scope,
             lists: Default::default(),
@@ -45,8 +54,19 @@ impl View {
         }
     }
 
+    /// The same with another selection.
+    pub fn selecting(&self, selection: Selection) -> View {
+        let (catalog, ceiling) = (Arc::clone(&self.catalog), Arc::clone(&self.ceiling));
+        View::new(catalog, ceiling, selection, Arc::clone(&self.scope))
+    }
+
+    /// The whole snapshot, with what is outside of the ceiling.
     pub fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
+    }
+
+    pub fn ceiling(&self) -> &Ceiling {
+        &self.ceiling
     }
 
     pub fn scope(&self) -> &Arc<Scope> {
@@ -59,7 +79,28 @@ impl View {
 
     /// The one decision: whether this client may see and use `item` now.
     pub fn is_visible(&self, item: &Item) -> bool {
-        self.scope.surface.is_on(&self.selection, item)
+        self.ceiling.holds(item) && self.scope.surface.is_on(&self.selection, item)
+    }
+
+    /// All within the ceiling, on or not, in listing order.
+    pub fn items(&self, kind: Kind) -> impl Iterator<Item = &Item> {
+        self.catalog.items(kind).iter().filter(|item| self.ceiling.holds(item))
+    }
+
+    /// What a spelling means within the ceiling.
+    pub fn look_up(&self, kind: Kind, asked: &str) -> Lookup<'_> {
+        match self.catalog.look_up(kind, asked) {
+            Lookup::Found(item) if self.ceiling.holds(item) => Lookup::Found(item),
+            Lookup::Found(_) | Lookup::Unknown => Lookup::Unknown,
+            Lookup::Ambiguous(mut items) => {
+                items.retain(|item| self.ceiling.holds(item));
+                match items[..] {
+                    [] => Lookup::Unknown,
+                    [one] => Lookup::Found(one),
+                    _ => Lookup::Ambiguous(items),
+                }
+            }
+        }
     }
 
     /// The result of a list request.
@@ -88,11 +129,11 @@ impl View {
             out.put_slice(definition);
         };
         if kind == Kind::Tool
-            && let Some(tools) = self.scope.surface.control_tools(&self.catalog, &self.selection)
+            && let Some(tools) = self.scope.surface.control_tools(self)
         {
             add(tools.as_bytes());
         }
-        for item in self.catalog.items(kind) {
+        for item in self.items(kind) {
             if self.is_visible(item) {
                 add(&item.definition);
             } else if let Some(stub) = self.scope.surface.stub(item) {
@@ -105,7 +146,7 @@ impl View {
 
     /// The item that `asked` means, visible or not.
     pub fn find(&self, kind: Kind, asked: &str) -> Result<&Item, Error> {
-        match self.catalog.look_up(kind, asked) {
+        match self.look_up(kind, asked) {
             Lookup::Found(item) => Ok(item),
             Lookup::Unknown => Err(self.unknown(kind, asked)),
             Lookup::Ambiguous(items) => {
@@ -130,7 +171,8 @@ impl View {
             Err(error @ Error::Unknown { .. }) => error,
             known => return known,
         };
-        let (item, bare) = self.catalog.expanded_from(uri).ok_or(unknown)?;
+        let (item, bare) =
+            self.catalog.expanded_from(uri, |item| self.ceiling.holds(item)).ok_or(unknown)?;
         if !self.is_visible(item) {
             return Err(Error::Inactive { kind: Kind::Template, name: item.name.clone() });
         }
@@ -138,10 +180,10 @@ impl View {
     }
 
     /// The error for a name that nothing has.
-    fn unknown(&self, kind: Kind, asked: &str) -> Error {
-        let items = self.catalog.items(kind).iter();
+    pub fn unknown(&self, kind: Kind, asked: &str) -> Error {
+        let items = self.items(kind);
         let similar = match kind {
-            Kind::Resource => similar(asked, items.chain(self.catalog.items(Kind::Template))),
+            Kind::Resource => similar(asked, items.chain(self.items(Kind::Template))),
             _ => similar(asked, items),
         };
         let otherwise = self.scope.surface.where_to_look(kind);

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use mcp::version::Spoken;
 
 use crate::limits::TOKEN_CHARS_MIN;
@@ -21,6 +22,30 @@ pub struct Http {
     pub legacy_sse: Option<bool>,
     pub session_ttl: Option<Duration>,
     pub supported_versions: Option<Spoken>,
+    /// Tokens that prove agents.
+    pub tokens: Vec<AgentToken>,
+    /// Addresses whose word on agents and clients is believed.
+    pub trusted_peers: Vec<IpNet>,
+}
+
+/// A token that proves an agent.
+#[derive(Clone)]
+pub struct AgentToken {
+    pub secret: Secret,
+    pub agent: String,
+}
+
+/// How a token is written.
+#[derive(Clone)]
+pub enum Secret {
+    Sha256([u8; 32]),
+    Text(String),
+}
+
+impl fmt::Debug for AgentToken {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "AgentToken({})", self.agent)
+    }
 }
 
 /// Where the token is.

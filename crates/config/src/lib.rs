@@ -5,13 +5,18 @@
 
 pub mod fault;
 pub mod http;
+pub mod performance;
+pub mod policies;
+pub mod tasks;
 
 mod duration;
 mod expand;
 mod file;
+mod json;
 mod limits;
 mod reader;
 mod syntax;
+mod toolman_json;
 mod tools_toml;
 
 use std::path::Path;
@@ -24,6 +29,9 @@ use upstream::supervisor::Settings;
 
 use crate::fault::{Fault, Faults};
 use crate::http::Http;
+use crate::performance::Performance;
+use crate::policies::Rulebook;
+use crate::tasks::TaskPattern;
 
 /// What a configuration says.
 #[derive(Clone, Debug)]
@@ -32,6 +40,11 @@ pub struct Config {
     pub servers: Vec<Server>,
     pub rules: Rules,
     pub surface: Surface,
+    /// Who may see what.
+    pub rulebook: Rulebook,
+    pub performance: Performance,
+    /// Which tools tasks need, by their words.
+    pub tasks: Vec<TaskPattern>,
     pub http: Http,
     /// Paths beside the usual one, with what is shown there.
     pub endpoints: Vec<(String, Scope)>,
@@ -71,10 +84,12 @@ pub fn parse(text: &str, surroundings: &Surroundings<'_>) -> Result<Config, Vec<
     // Some editors begin every file with a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut faults = Faults::new(surroundings.file, text);
-    let Some(table) = syntax::parse(text, &mut faults) else {
-        return Err(faults.in_order());
-    };
-    let config = tools_toml::read(&table, surroundings, &mut faults);
+    let is_json = json::is_meant(text);
+    let parse = if is_json { json::parse } else { syntax::parse };
+    let table = parse(text, &mut faults);
+    let Some(table) = table else { return Err(faults.in_order()) };
+    let read = if is_json { toolman_json::read } else { tools_toml::read };
+    let config = read(&table, surroundings, &mut faults);
     let faults = faults.in_order();
     if faults.is_empty() { Ok(config) } else { Err(faults) }
 }

@@ -114,6 +114,21 @@ impl<'t> Value<'t> {
         boolean
     }
 
+    /// A whole number within bounds.
+    pub fn number(&self, least: u64, most: u64, faults: &mut Faults<'_>) -> Option<u64> {
+        let DeValue::Integer(integer) = self.node() else {
+            self.report_type("a whole number", faults);
+            return None;
+        };
+        let number = u64::from_str_radix(integer.as_str(), integer.radix()).ok();
+        let number = number.filter(|number| (least..=most).contains(number));
+        if number.is_none() {
+            let found = shorten(&integer.to_string());
+            self.report(&format!("is {found}; it must be from {least} to {most}"), faults);
+        }
+        number
+    }
+
     /// One of a few words, each with its meaning.
     pub fn choice<T: Copy>(&self, words: &[(&str, T)], faults: &mut Faults<'_>) -> Option<T> {
         let found = self.string(faults)?;

@@ -4,7 +4,8 @@ mod endpoints;
 mod http;
 mod names;
 mod remote;
-mod server;
+pub mod server;
+mod tokens;
 
 use catalog::patterns::Patterns;
 use catalog::snapshot::Rules;
@@ -15,8 +16,9 @@ use toml::de::{DeTable, DeValue};
 
 use crate::fault::Faults;
 use crate::limits::PATTERNS_MAX;
+use crate::performance::Performance;
 use crate::reader::{Section, Value};
-use crate::{Config, Server, Surroundings};
+use crate::{Config, Server, Surroundings, performance, policies, tasks};
 
 /// The keys that are often written below `[[servers]]` by mistake.
 const TOP_KEYS: [&str; 4] = ["active_toolsets", "surface", "inactive", "uri_style"];
@@ -28,6 +30,20 @@ pub fn read(
     faults: &mut Faults<'_>,
 ) -> Config {
     let mut top = Section::new(table, "at the top");
+    let performance = performance::read(&mut top, faults);
+    let servers = servers(top.get("servers").as_ref(), &performance, surroundings, faults);
+    let config = rest(top, servers, Surface::default(), surroundings, faults);
+    Config { performance, ..config }
+}
+
+/// Reads what all formats have besides their servers.
+pub fn rest(
+    mut top: Section<'_>,
+    servers: Vec<Server>,
+    usual: Surface,
+    surroundings: &Surroundings<'_>,
+    faults: &mut Faults<'_>,
+) -> Config {
     let starts_on = top.get("active_toolsets").map(|value| patterns(&value, faults));
     let uri_style = top.get("uri_style").and_then(|value| {
         let styles = [("underscore", UriStyle::Underscore), ("rfc", UriStyle::Rfc)];
@@ -41,10 +57,16 @@ pub fn read(
     let surfaces =
         [("activate", activate), ("filter", Surface::Filter), ("namespace", Surface::Namespace)];
     let surface = top.get("surface").and_then(|value| value.choice(&surfaces, faults));
-    let surface = surface.unwrap_or(activate);
+    let surface = surface.unwrap_or(if usual == Surface::default() { activate } else { usual });
     let http = top.get("http").map(|value| http::read(&value, surroundings, faults));
+    let mut http = http.unwrap_or_default();
+    if let Some(value) = top.get("tokens") {
+        http.tokens = tokens::read(&value, surroundings, faults);
+    }
+    let rulebook = policies::read(&mut top, surroundings, faults);
+    let tasks = top.get("task_based_tool_selection");
+    let tasks = tasks.map(|value| tasks::read(&value, faults)).unwrap_or_default();
     let endpoints = top.get("endpoints");
-    let servers = servers(top.get("servers").as_ref(), surroundings, faults);
     let namespaces: Vec<_> = servers.iter().map(|server| &server.namespace).collect();
     let endpoints =
         endpoints.map(|value| endpoints::read(&value, &surfaces, surface, &namespaces, faults));
@@ -56,12 +78,15 @@ pub fn read(
             uri_style: uri_style.unwrap_or_default(),
         },
         surface,
-        http: http.unwrap_or_default(),
+        rulebook,
+        performance: Performance::default(),
+        tasks,
+        http,
         endpoints: endpoints.unwrap_or_default(),
     }
 }
 
-fn patterns(value: &Value<'_>, faults: &mut Faults<'_>) -> Patterns {
+pub fn patterns(value: &Value<'_>, faults: &mut Faults<'_>) -> Patterns {
     let (places, patterns): (Vec<_>, Vec<_>) = value.strings("pattern", faults).into_iter().unzip();
     if patterns.len() > PATTERNS_MAX {
         let count = patterns.len();
@@ -84,6 +109,7 @@ fn patterns(value: &Value<'_>, faults: &mut Faults<'_>) -> Patterns {
 
 fn servers(
     value: Option<&Value<'_>>,
+    performance: &Performance,
     surroundings: &Surroundings<'_>,
     faults: &mut Faults<'_>,
 ) -> Vec<Server> {
@@ -103,11 +129,7 @@ fn servers(
     for (index, element) in elements.unwrap_or_default().iter().enumerate() {
         drafts.extend(server::read(element, index + 1, surroundings, faults));
     }
-    // A disabled server may share its name with the one that replaces it.
-    drafts.retain(|draft| draft.enabled);
-    let names = names::assign(&drafts, faults);
-    let finish = |(draft, name): (server::Draft, _)| draft.finish(name);
-    drafts.into_iter().zip(names).filter_map(finish).collect()
+    server::finish(drafts, performance.call_timeout, faults)
 }
 
 #[cfg(test)]

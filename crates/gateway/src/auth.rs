@@ -1,38 +1,105 @@
 //! Proving who asks. A `Caller` comes from here alone.
 
+use std::net::IpAddr;
+use std::sync::Arc;
+
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ipnet::IpNet;
 use rustix::rand::GetRandomFlags;
 
+use crate::limits::NAME_BYTES_MAX;
+
 /// Who asks.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default)]
 pub struct Caller {
+    pub identity: Arc<Identity>,
+    /// Where it asks from; none on this machine's own pipes.
+    pub address: Option<IpAddr>,
+}
+
+/// Whom a caller has proven to be; what it chooses belongs to this.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Identity {
     /// The name of the agent, where it is known.
-    pub agent: Option<String>,
+    pub agent: Option<Box<str>>,
+    /// The name of the client, where one was told that is believed.
+    pub client: Option<Box<str>>,
 }
 
-/// The token that a caller must show; kept as a hash.
+/// What a request shows of its caller.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Credentials<'a> {
+    pub authorization: Option<&'a str>,
+    pub agent: Option<&'a str>,
+    pub client: Option<&'a str>,
+    pub address: Option<IpAddr>,
+}
+
+/// What proves callers: tokens, and addresses whose word is believed.
+#[derive(Clone, Default)]
+pub struct Keys {
+    tokens: Vec<Token>,
+    trusted: Vec<IpNet>,
+}
+
+/// A token, kept as a hash.
 #[derive(Clone)]
-pub struct BearerToken {
-    sha256: Vec<u8>,
+struct Token {
+    sha256: [u8; 32],
+    /// The agent that it proves; none, if its holder may be anybody.
+    agent: Option<Box<str>>,
 }
 
-impl BearerToken {
-    pub fn new(token: &str) -> BearerToken {
-        BearerToken { sha256: digest(&SHA256, token.as_bytes()).as_ref().to_vec() }
+impl Keys {
+    /// The one token that proves nothing but that it is known.
+    pub fn new(token: &str) -> Keys {
+        let mut keys = Keys::default();
+        keys.add(sha256(token), None);
+        keys
     }
 
-    /// The caller that the value of an `Authorization` header proves, if it does.
-    pub fn prove(&self, authorization: Option<&str>) -> Option<Caller> {
-        let (scheme, token) = authorization?.split_once(' ')?;
+    /// Adds the token with this hash, which proves an agent.
+    pub fn add(&mut self, sha256: [u8; 32], agent: Option<&str>) {
+        self.tokens.push(Token { sha256, agent: agent.map(Into::into) });
+    }
+
+    /// Believes what is said of agents and clients in requests from these addresses.
+    pub fn trust(&mut self, networks: Vec<IpNet>) {
+        self.trusted = networks;
+    }
+
+    /// The caller that a request proves, if it does. What is only claimed is left out.
+    pub fn prove(&self, shown: Credentials<'_>) -> Option<Caller> {
+        let (scheme, token) = shown.authorization?.split_once(' ')?;
         if !scheme.eq_ignore_ascii_case("bearer") {
             return None;
         }
-        let shown = digest(&SHA256, token.as_bytes());
-        is_same_secret(&self.sha256, shown.as_ref()).then(Caller::default)
+        let hash = sha256(token);
+        let token = self.tokens.iter().find(|token| is_same_secret(&token.sha256, &hash))?;
+        let address = shown.address.map(|address| address.to_canonical());
+        let is_believed = address
+            .is_some_and(|address| self.trusted.iter().any(|network| network.contains(&address)));
+        let claimed =
+            |name: Option<&str>| name.filter(|name| is_believed && is_name(name)).map(Into::into);
+        let client: Option<Box<str>> = claimed(shown.client);
+        let agent = token.agent.clone().or_else(|| claimed(shown.agent)).or_else(|| client.clone());
+        Some(Caller { identity: Arc::new(Identity { agent, client }), address })
     }
+}
+
+/// Whether a text can be the name of an agent or a client.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.len() <= NAME_BYTES_MAX
+}
+
+/// The hash under which a token is kept.
+pub fn sha256(token: &str) -> [u8; 32] {
+    let mut hash = [0; 32];
+    hash.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
+    hash
 }
 
 /// Whether two secrets are the same; how long that takes does not tell how much of them is.
@@ -41,8 +108,9 @@ pub fn is_same_secret(a: &[u8], b: &[u8]) -> bool {
 }
 
 /// The caller on stdio: whoever started us, under the name that was given.
-pub fn local(agent: Option<String>) -> Caller {
-    Caller { agent }
+pub fn local(agent: Option<&str>) -> Caller {
+    let identity = Identity { agent: agent.map(Into::into), client: None };
+    Caller { identity: Arc::new(identity), address: None }
 }
 
 /// Text that nobody can guess, for tokens and session ids.
@@ -57,17 +125,43 @@ pub fn unguessable() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{BearerToken, unguessable};
+    use super::{Credentials, Keys, sha256, unguessable};
+
+    fn shown(authorization: &str) -> Credentials<'_> {
+        Credentials { authorization: Some(authorization), ..Credentials::default() }
+    }
 
     #[test]
     fn only_the_right_token_in_the_right_scheme_proves() {
-        let token = BearerToken::new("s3cret");
-        assert!(token.prove(Some("Bearer s3cret")).is_some());
-        assert!(token.prove(Some("bearer s3cret")).is_some());
+        let keys = Keys::new("s3cret");
+        assert!(keys.prove(shown("Bearer s3cret")).is_some());
+        assert!(keys.prove(shown("bearer s3cret")).is_some());
         for wrong in ["Bearer s3cre", "Bearer  s3cret", "Basic s3cret", "Bearer", "Bearer ", ""] {
-            assert!(token.prove(Some(wrong)).is_none(), "{wrong:?}");
+            assert!(keys.prove(shown(wrong)).is_none(), "{wrong:?}");
         }
-        assert!(token.prove(None).is_none());
+        assert!(keys.prove(Credentials::default()).is_none());
+    }
+
+    #[test]
+    fn token_or_trusted_address_proves_an_agent_and_a_claim_alone_does_not() {
+        // TF-32
+        let mut keys = Keys::new("s3cret");
+        keys.add(sha256("ci-s3cret"), Some("ci"));
+        keys.trust(vec!["10.0.0.0/8".parse().unwrap()]);
+        let who = |authorization, agent, client, address: &str| {
+            let address = Some(address.parse().unwrap());
+            let shown = Credentials { agent, client, address, ..shown(authorization) };
+            let identity = keys.prove(shown).unwrap().identity;
+            [identity.agent.as_deref(), identity.client.as_deref()]
+                .map(|name| name.unwrap_or("-").to_owned())
+                .join(" ")
+        };
+        assert_eq!(who("Bearer ci-s3cret", None, None, "1.2.3.4"), "ci -");
+        assert_eq!(who("Bearer ci-s3cret", Some("root"), None, "10.0.0.1"), "ci -");
+        assert_eq!(who("Bearer s3cret", Some("dev"), Some("c1"), "1.2.3.4"), "- -");
+        assert_eq!(who("Bearer s3cret", Some("dev"), Some("c1"), "10.0.0.1"), "dev c1");
+        assert_eq!(who("Bearer s3cret", None, Some("c1"), "::ffff:10.0.0.1"), "c1 c1");
+        assert_eq!(who("Bearer s3cret", Some(""), None, "10.0.0.1"), "- -");
     }
 
     #[test]

@@ -125,6 +125,7 @@ impl Client {
         owner: Owner,
         view: Arc<View>,
         lost_notices: Arc<AtomicU64>,
+        calls_at_once: Option<usize>,
     ) -> Client {
         let introduction = OnceLock::new();
         let stage = if owner == Owner::Principal {
@@ -144,9 +145,10 @@ impl Client {
             introduction,
             leaving: CancellationToken::new(),
             // The requests of a principal come from many clients, which must not wait for each other.
-            turns: Semaphore::new(match owner {
-                Owner::Principal => CALLS_PER_CLIENT_MAX,
-                Owner::Process | Owner::Session => CALLS_AT_ONCE_MAX,
+            turns: Semaphore::new(match (calls_at_once, owner) {
+                (Some(calls), _) => calls,
+                (None, Owner::Principal) => CALLS_PER_CLIENT_MAX,
+                (None, Owner::Process | Owner::Session) => CALLS_AT_ONCE_MAX,
             }),
             lost_notices,
             state: Mutex::new(State {

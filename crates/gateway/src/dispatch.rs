@@ -21,7 +21,9 @@ use upstream::supervisor::Upstream;
 
 use crate::Gateway;
 use crate::client::{Client, Introduction, Outlet, Owner};
+use crate::consent::Leave;
 use crate::error::Error;
+use crate::memory::Question;
 use crate::refresh::changed_lists;
 use crate::request::{Request, Terms};
 use crate::tasks;
@@ -68,11 +70,11 @@ impl Gateway {
             method if client.owner == Owner::Session && !client.is_ready() => {
                 return Err(Error::NotReady(method.to_owned()));
             }
-            "logging/setLevel" if self.any_declares(client.view().scope(), "logging") => {
+            "logging/setLevel" if self.any_declares(&client.view(), "logging") => {
                 return self.set_log_level(client, params).map(Answer::Whole);
             }
             method @ ("resources/subscribe" | "resources/unsubscribe")
-                if self.can_subscribe(client.view().scope()) =>
+                if self.can_subscribe(&client.view()) =>
             {
                 let begins = method == "resources/subscribe";
                 return self.subscribe(client, begins, request).map(Answer::Whole);
@@ -104,7 +106,7 @@ impl Gateway {
         let outlet = &*outlet.narrowed(log_level);
         match request.method.as_str() {
             "server/discover" => {
-                let discovery = Raw::trusted(self.discovery(client.view().scope()));
+                let discovery = Raw::trusted(self.discovery(&client.view()));
                 Ok(Answer::Whole(Outcome::Result(discovery)))
             }
             "subscriptions/listen" => {
@@ -130,6 +132,9 @@ impl Gateway {
                     return activate_items(asking, params).map(Answer::Whole);
                 }
                 let target = view.resolve(Kind::Tool, params.name())?;
+                if view.ceiling().is_guarded(target.item) {
+                    return Box::pin(self.call_guarded(asking, &view, params, &target)).await;
+                }
                 self.pass_on(asking, "tools/call", params, &target).await
             }
             "resources/read" => {
@@ -232,7 +237,7 @@ impl Gateway {
         }
         let revision = introduction.revision;
         introducing.finish(introduction);
-        Ok(Outcome::Result(Raw::trusted(self.introduction(client.view().scope(), revision))))
+        Ok(Outcome::Result(Raw::trusted(self.introduction(&client.view(), revision))))
     }
 
     /// Begins or ends the watching of a resource for a session.
@@ -269,6 +274,23 @@ impl Gateway {
         target.item.param_headers.iter().map(field).collect()
     }
 
+    /// Makes a call that the rules look at first.
+    async fn call_guarded(
+        &self,
+        asking: &Asking<'_>,
+        view: &View,
+        params: &Params,
+        target: &Target<'_>,
+    ) -> Result<Answer, Error> {
+        match self.leave_for(asking, view, params, target).await? {
+            Leave::Given(own) => {
+                let params = own.as_ref().unwrap_or(params);
+                self.pass_on(asking, "tools/call", params, target).await
+            }
+            Leave::Question(question) => Ok(question),
+        }
+    }
+
     /// Passes a request on to the upstream that its item comes from.
     async fn pass_on(
         &self,
@@ -283,11 +305,34 @@ impl Gateway {
             fields => headers::mirror(fields, arguments(params).unwrap_or("{}")),
         };
         let name = target.upstream_name;
+        let is_call = method == "tools/call";
+        let remembers = is_call && self.0.pace.remembers.is_some();
+        let question = remembers.then(|| self.question(asking, params, upstream, target)).flatten();
+        if let Some(known) = question.as_ref().and_then(|question| self.0.memory.recall(question)) {
+            return Ok(known);
+        }
         let answer = self.forward(asking, method, params, upstream, name, &mirrored).await?;
-        if method == "tools/call" {
+        if let Some(question) = question {
+            self.0.memory.note(question, &answer);
+        }
+        if is_call {
             self.note_task(asking, upstream, &answer);
         }
         Ok(answer)
+    }
+
+    /// What a call asks, if its answer may be remembered.
+    fn question(
+        &self,
+        asking: &Asking<'_>,
+        params: &Params,
+        upstream: &Upstream,
+        target: &Target<'_>,
+    ) -> Option<Question> {
+        // A task is begun anew, whatever it is about.
+        let plain = matches!(params.raw().members(["task", "requestState"]), Ok([None, None]));
+        let arguments = arguments(params).unwrap_or("{}");
+        plain.then(|| self.0.memory.question(target.item, upstream, arguments, asking.era))?
     }
 
     /// Makes a request of a client to an upstream, about what is called `subject` there.
@@ -338,7 +383,7 @@ impl Gateway {
     /// A list; there is one page only.
     fn list(&self, asking: &Asking<'_>, view: &View, kind: Kind) -> Result<Outcome, Error> {
         let method = kind.list_method();
-        if asking.era == Era::Modern && !self.offers(view.scope(), kind) {
+        if asking.era == Era::Modern && !self.offers(view, kind) {
             return Err(Error::Method(method.to_owned()));
         }
         let cursor = asking.request.params.as_ref().map(|params| params.members(["cursor"]));
@@ -386,12 +431,8 @@ fn activate_items(asking: &Asking<'_>, params: &Params) -> Result<Outcome, Error
     let arguments = arguments.map(str::as_bytes);
     let (activation, kinds) = client
         .change_view(|view| {
-            let activation = activate::apply(view.catalog(), view.selection(), arguments)?;
-            let new = View::new(
-                Arc::clone(view.catalog()),
-                activation.selection.clone(),
-                Arc::clone(view.scope()),
-            );
+            let activation = activate::apply(view, arguments)?;
+            let new = view.selecting(activation.selection.clone());
             let kinds = changed_lists(view, &new);
             *view = Arc::new(new);
             Ok((activation, kinds))

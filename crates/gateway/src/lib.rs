@@ -16,16 +16,20 @@ pub mod place;
 pub mod refresh;
 pub mod request;
 
+mod consent;
 mod listeners;
 mod logs;
+mod memory;
 mod tasks;
 mod watches;
 mod welcome;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use catalog::policy::Policies;
 use catalog::scope::Scope;
 use catalog::selection::Selection;
 use catalog::snapshot::{Catalog, Rules};
@@ -42,9 +46,11 @@ use tokio_util::sync::CancellationToken;
 use upstream::launch::Spawner;
 use upstream::supervisor::{Phase, Settings as UpstreamSettings, Upstream};
 
-use crate::auth::Caller;
+use crate::auth::{Caller, Identity};
 use crate::client::{Client, Owner};
-use crate::limits::{EVENTS_MAX, SETTLE_MAX, SETTLE_QUIET, STOP_MAX};
+use crate::consent::Consents;
+use crate::limits::{EVENTS_MAX, PRINCIPALS_MAX, SETTLE_MAX, SETTLE_QUIET, STOP_MAX};
+use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::place::Place;
 use crate::tasks::Tasks;
@@ -56,8 +62,19 @@ pub struct Settings {
     /// In the order of the configuration, which settles collisions.
     pub upstreams: Vec<Member>,
     pub rules: Rules,
+    pub policies: Policies,
+    pub pace: Pace,
     pub surface: Surface,
     pub spoken: Spoken,
+}
+
+/// How much is done at once, and what is not done twice.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pace {
+    /// Calls of one client at upstreams at once, if that is set.
+    pub calls_at_once: Option<usize>,
+    /// How long results of read-only tools are remembered, if they are.
+    pub remembers: Option<Duration>,
 }
 
 /// An upstream and the prefix of its names.
@@ -82,6 +99,10 @@ pub struct Gateway(Arc<Shared>);
 
 struct Shared {
     rules: Rules,
+    policies: Policies,
+    pace: Pace,
+    consents: Consents,
+    memory: Memory,
     scope: Arc<Scope>,
     spoken: Spoken,
     upstreams: Vec<(Namespace, Upstream)>,
@@ -105,10 +126,26 @@ struct Shared {
 
 struct Clients {
     connected: HashMap<u64, Arc<Client>>,
-    /// As many as there are callers that can prove themselves, and scopes.
-    principals: HashMap<(Caller, Arc<Scope>), Arc<Client>>,
+    principals: HashMap<(Arc<Identity>, Arc<Scope>), Arc<Client>>,
     /// The view that a client begins with, in each scope that somebody has connected to.
     initial: HashMap<Arc<Scope>, Arc<View>>,
+}
+
+impl Clients {
+    /// Forgets the principals for whom nothing is under way, with what they have chosen.
+    fn forget_idle_principals(&mut self) {
+        // One is held here and one among all that are connected.
+        let is_idle = |client: &Arc<Client>| Arc::strong_count(client) <= 2;
+        let idle = self.principals.extract_if(|_, client| is_idle(client));
+        for (_, client) in idle {
+            self.connected.remove(&client.id);
+        }
+    }
+
+    /// Forgets the scopes that nobody is in; whoever comes again makes them anew.
+    fn forget_empty_scopes(&mut self, usual: &Arc<Scope>) {
+        self.initial.retain(|scope, view| scope == usual || Arc::strong_count(view) > 1);
+    }
 }
 
 impl Gateway {
@@ -122,13 +159,17 @@ impl Gateway {
         let upstreams: Vec<_> = settings.upstreams.into_iter().map(start).collect();
         let named =
             upstreams.iter().map(|(_, upstream)| (upstream.name().clone(), upstream.clone()));
-        let scope = Arc::new(Scope { surface: settings.surface, namespace: None });
+        let scope = Arc::new(Scope { surface: settings.surface, ..Scope::default() });
         let initial =
-            View::new(Arc::new(Catalog::default()), Selection::default(), Arc::clone(&scope));
+            View::new(Arc::default(), Arc::default(), Selection::default(), Arc::clone(&scope));
         let names = upstreams.iter().map(|(_, upstream)| upstream.name().clone());
         let metrics = Metrics::of(names);
         let gateway = Gateway(Arc::new(Shared {
             rules: settings.rules,
+            policies: settings.policies,
+            pace: settings.pace,
+            consents: Consents::new(),
+            memory: Memory::new(settings.pace.remembers),
             scope: Arc::clone(&scope),
             spoken: settings.spoken,
             by_name: named.collect(),
@@ -161,9 +202,12 @@ impl Gateway {
     pub fn principal(&self, caller: &Caller, place: &Place) -> Arc<Client> {
         let (mut clients, scope) = (self.clients(), &place.0);
         let view = self.initial_view(&mut clients, scope);
-        let key = (caller.clone(), Arc::clone(view.scope()));
+        let key = (Arc::clone(&caller.identity), Arc::clone(view.scope()));
         if let Some(client) = clients.principals.get(&key) {
             return Arc::clone(client);
+        }
+        if clients.principals.len() >= PRINCIPALS_MAX {
+            clients.forget_idle_principals();
         }
         let client = self.admit(&mut clients, caller.clone(), Owner::Principal, scope);
         clients.principals.insert(key, Arc::clone(&client));
@@ -179,9 +223,10 @@ impl Gateway {
     ) -> Arc<Client> {
         let view = self.initial_view(clients, scope);
         let id = self.0.last_client.fetch_add(1, Ordering::Relaxed);
-        tracing::info!(client = id, agent = caller.agent.as_deref(), "connected");
+        tracing::info!(client = id, agent = caller.identity.agent.as_deref(), "connected");
         let lost = Arc::clone(&self.0.metrics.lost_notices);
-        let client = Arc::new(Client::new(id, caller, owner, view, lost));
+        let client =
+            Arc::new(Client::new(id, caller, owner, view, lost, self.0.pace.calls_at_once));
         clients.connected.insert(id, Arc::clone(&client));
         client
     }
@@ -217,10 +262,14 @@ impl Gateway {
         }
     }
 
-    /// The newest snapshot.
+    /// The newest snapshot, whole.
     pub fn catalog(&self) -> Arc<Catalog> {
         let scope = Arc::clone(&self.0.scope);
         Arc::clone(self.initial_view(&mut self.clients(), &scope).catalog())
+    }
+
+    pub fn policies(&self) -> &Policies {
+        &self.0.policies
     }
 
     /// Waits until every upstream has answered, failed or run out of its time, and the catalog
@@ -280,7 +329,7 @@ impl Gateway {
         self.0.by_name.get(name).expect("the catalog holds items of our upstreams only")
     }
 
-    fn clients(&self) -> MutexGuard<'_, Clients> {
+    pub(crate) fn clients(&self) -> MutexGuard<'_, Clients> {
         self.0.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -24,6 +24,17 @@ pub const WATCHES_MAX: usize = 256;
 pub const TASKS_MAX: usize = 10_000;
 /// Pages that are read of an upstream's list of tasks.
 pub const TASK_PAGES_MAX: usize = 10;
+/// Longest name of an agent or client.
+pub const NAME_BYTES_MAX: usize = 256;
+/// Callers without a session whose choices are remembered; of more, those that ask nothing now are
+/// forgotten.
+pub const PRINCIPALS_MAX: usize = 4_096;
+/// Calls whose consent is remembered while they go on.
+pub const CONSENTS_MAX: usize = 10_000;
+/// Of the arguments of a call, how much a person is shown who is asked for consent.
+pub const SHOWN_ARGUMENTS_CHARS_MAX: usize = 2_000;
+/// Bytes of results that are remembered.
+pub const MEMORY_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Events of all upstreams that wait to be looked at.
 pub const EVENTS_MAX: usize = 1_024;
 /// Of an upstream's instructions, how much is passed on.
@@ -33,5 +44,10 @@ pub const INSTRUCTIONS_CHARS_MAX: usize = 4_000;
 pub const SETTLE_MAX: Duration = Duration::from_secs(10);
 /// It goes on sooner when no further upstream has come for this long.
 pub const SETTLE_QUIET: Duration = Duration::from_millis(1_500);
+/// How long a person may think about a question, and how long consent lasts for a call that goes on
+/// in several steps.
+pub const CONSENT_MAX: Duration = Duration::from_mins(5);
+/// How long to wait at most before looking at the clock again, where rules depend on it.
+pub const EDGE_LOOK_MAX: Duration = Duration::from_secs(30);
 /// How long the end of all upstreams is waited for; their guards go on alone.
 pub const STOP_MAX: Duration = Duration::from_secs(3);

@@ -125,7 +125,7 @@ impl Gateway {
         let filter = Filter::parse(request.params.as_ref())
             .map_err(|fault| Error::Params { method: METHOD, fault })?;
         let view = client.view();
-        let is_offered = |(_, kind): &(_, Kind)| self.offers(view.scope(), *kind);
+        let is_offered = |(_, kind): &(_, Kind)| self.offers(&view, *kind);
         let lists: Vec<_> = filter.lists.into_iter().filter(is_offered).collect();
         let mut listener = Listener {
             subscription: Raw::trusted(Bytes::copy_from_slice(request.id.as_bytes())),

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use catalog::policy::{Rights, Who};
 use catalog::scope::Scope;
 use catalog::surface::Surface;
 use mcp::names::Namespace;
 
 use crate::Gateway;
+use crate::auth::Caller;
 
 /// A place; what it shows is the catalog's matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,21 +34,47 @@ impl Gateway {
         Place(Arc::clone(&self.0.scope))
     }
 
-    /// A place narrowed to the namespace that was named, if one was.
-    pub fn narrow(&self, place: &Place, namespace: Option<&str>) -> Result<Place, Misplaced> {
+    /// A place as a caller may see it, narrowed to the namespace that was named, if one was.
+    pub fn stand(
+        &self,
+        place: &Place,
+        caller: &Caller,
+        namespace: Option<&str>,
+    ) -> Result<Place, Misplaced> {
+        let rights = self.rights_of(caller);
         let Some(named) = namespace else {
             let needs_one = place.0.surface == Surface::Namespace && place.0.namespace.is_none();
-            return if needs_one { Err(Misplaced::NamespaceMissing) } else { Ok(place.clone()) };
+            if needs_one {
+                return Err(Misplaced::NamespaceMissing);
+            }
+            let is_same = place.0.rights == rights;
+            return Ok(if is_same { place.clone() } else { Place::new(place.0.with(rights)) });
         };
-        let mut namespaces = self.namespaces_in(place).into_iter();
+        let mut namespaces = self.namespaces_in(place, caller).into_iter();
         let found = namespaces.find(|known| known.as_str() == named);
         let namespace = Some(found.ok_or(Misplaced::NamespaceUnknown)?.clone());
-        Ok(Place::new(Scope { surface: place.0.surface, namespace }))
+        Ok(Place::new(Scope { surface: place.0.surface, namespace, rights }))
     }
 
-    /// The namespaces that a place can be narrowed to.
-    pub fn namespaces_in(&self, place: &Place) -> Vec<&Namespace> {
-        self.namespaces().into_iter().filter(|namespace| place.0.holds(namespace)).collect()
+    fn rights_of(&self, caller: &Caller) -> Rights {
+        let agent = caller.identity.agent.as_deref();
+        self.0.policies.rights_of(Who { agent, address: caller.address })
+    }
+
+    /// The namespaces that a place can be narrowed to by a caller, who may see something there.
+    pub fn namespaces_in(&self, place: &Place, caller: &Caller) -> Vec<&Namespace> {
+        let scope = place.0.with(self.rights_of(caller));
+        let view = self.initial_view(&mut self.clients(), &scope);
+        let mut namespaces: Vec<&Namespace> = Vec::new();
+        for (namespace, upstream) in self.upstreams() {
+            if place.0.holds(namespace)
+                && self.is_shown(&view, namespace, upstream)
+                && !namespaces.contains(&namespace)
+            {
+                namespaces.push(namespace);
+            }
+        }
+        namespaces
     }
 
     /// The names of the namespaces in the order of the configuration, each once.

@@ -4,25 +4,39 @@
 //! lists are other ones now.
 
 use std::collections::HashMap;
+use std::future::pending;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
+use catalog::ceiling::Ceiling;
+use catalog::policy::condition::{DAY_MINUTES, Moment, WEEK_MINUTES};
 use catalog::scope::Scope;
 use catalog::selection::Selection;
 use catalog::snapshot::{Catalog, Offer};
 use catalog::view::View;
 use mcp::items::{Inventory, Kind};
 use tokio::sync::mpsc;
+use tokio::time::sleep;
 use upstream::relay::Upcall;
 use upstream::supervisor::Event;
 
 use crate::client::{Client, Owner};
-use crate::limits::EVENTS_MAX;
+use crate::limits::{EDGE_LOOK_MAX, EVENTS_MAX, PRINCIPALS_MAX};
 use crate::{Clients, Gateway};
 
 /// Looks after the catalog for as long as there are upstreams.
 pub(crate) async fn run(gateway: Gateway, mut heard: mpsc::Receiver<Event>) {
     let mut events = Vec::new();
-    while heard.recv_many(&mut events, EVENTS_MAX).await > 0 {
+    let mut edge = gateway.next_edge();
+    loop {
+        tokio::select! {
+            count = heard.recv_many(&mut events, EVENTS_MAX) => if count == 0 { return },
+            () = come_near(edge) => {}
+        }
+        if edge.is_some_and(|edge| edge <= SystemTime::now()) {
+            gateway.renew();
+            edge = gateway.next_edge();
+        }
         let mut has_changed = false;
         for event in events.drain(..) {
             match event {
@@ -46,7 +60,25 @@ impl Gateway {
             return self.0.generation.send_modify(|generation| *generation += 1);
         }
         let inventories = Arc::new(self.inventories());
-        let changes = self.hand_out(&inventories);
+        self.announce(self.hand_out(&inventories));
+    }
+
+    /// Hands out anew what the same snapshot is by now.
+    fn renew(&self) {
+        let shown = self.0.shown.load_full();
+        self.announce(self.hand_out(&shown));
+    }
+
+    /// When rules that hold at certain times only will decide otherwise.
+    fn next_edge(&self) -> Option<SystemTime> {
+        let minutes = self.0.policies.next_change(now())?;
+        let now = SystemTime::now();
+        let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let begun = Duration::from_secs(since.as_secs() / 60 * 60);
+        Some(SystemTime::UNIX_EPOCH + begun + Duration::from_secs(u64::from(minutes) * 60))
+    }
+
+    fn announce(&self, changes: Vec<(Arc<Client>, Vec<Kind>)>) {
         for (client, kinds) in changes {
             client.announce(&kinds);
         }
@@ -61,6 +93,7 @@ impl Gateway {
             .map(|((namespace, upstream), inventory)| Offer {
                 upstream: upstream.name(),
                 namespace,
+                own_namespace: namespace,
                 inventory,
             })
             .collect();
@@ -72,12 +105,31 @@ impl Gateway {
         if let Some(view) = clients.initial.get(scope) {
             return Arc::clone(view);
         }
-        // Of what the newest snapshot was made of, like all others.
-        let catalog = self.assemble(scope, &self.0.shown.load());
+        if clients.initial.len() >= PRINCIPALS_MAX {
+            clients.forget_empty_scopes(&self.0.scope);
+        }
+        let is_same_ground = |view: &&Arc<View>| view.scope().is_over_the_same(scope);
+        let catalog = match clients.initial.values().find(is_same_ground) {
+            Some(view) => Arc::clone(view.catalog()),
+            // Of what the newest snapshot was made of, like all others.
+            None => self.assemble(scope, &self.0.shown.load()),
+        };
         let scope = Arc::new(scope.clone());
-        let view = Arc::new(View::new(catalog, Selection::default(), Arc::clone(&scope)));
+        let ceiling = self.ceiling(&catalog, &scope);
+        let view = View::new(catalog, ceiling, Selection::default(), Arc::clone(&scope));
+        let view = Arc::new(view);
         clients.initial.insert(scope, Arc::clone(&view));
         view
+    }
+
+    fn ceiling(&self, catalog: &Catalog, scope: &Scope) -> Arc<Ceiling> {
+        let ceiling = Ceiling::of(catalog, &self.0.policies, &scope.rights, now());
+        if ceiling.cut > 0 {
+            let agent = scope.rights.agent().unwrap_or("anybody");
+            let cut = ceiling.cut;
+            tracing::warn!(agent, "`max_tools_per_agent` leaves out {cut} tools that are allowed");
+        }
+        Arc::new(ceiling)
     }
 
     fn inventories(&self) -> Vec<Arc<Inventory>> {
@@ -94,19 +146,26 @@ impl Gateway {
     /// Gives every client the view of its new snapshot; which lists changed for whom.
     fn hand_out(&self, inventories: &Arc<Vec<Arc<Inventory>>>) -> Vec<(Arc<Client>, Vec<Kind>)> {
         let mut clients = self.clients();
-        let scopes = clients.initial.keys().cloned();
-        let catalogs: HashMap<Arc<Scope>, Arc<Catalog>> = scopes
-            .map(|scope| {
-                let catalog = self.assemble(&scope, inventories);
-                (scope, catalog)
-            })
-            .collect();
+        let mut grounds: Vec<(Arc<Scope>, Arc<Catalog>)> = Vec::new();
+        let mut fresh = HashMap::new();
+        for scope in clients.initial.keys() {
+            let catalog = match grounds.iter().find(|(of, _)| scope.is_over_the_same(of)) {
+                Some((_, catalog)) => Arc::clone(catalog),
+                None => {
+                    let catalog = self.assemble(scope, inventories);
+                    grounds.push((Arc::clone(scope), Arc::clone(&catalog)));
+                    catalog
+                }
+            };
+            let ceiling = self.ceiling(&catalog, scope);
+            fresh.insert(Arc::clone(scope), (catalog, ceiling));
+        }
         // Clients that have chosen nothing share one view, which is rendered once.
         let mut renewals: Vec<Renewal> = Vec::new();
         let mut renew = |view: &mut Arc<View>| {
             let at = renewals.iter().position(|renewal| Arc::ptr_eq(&renewal.old, view));
             let at = at.unwrap_or_else(|| {
-                renewals.push(Renewal::of(view, &catalogs[view.scope()]));
+                renewals.push(Renewal::of(view, &fresh[view.scope()]));
                 renewals.len() - 1
             });
             *view = Arc::clone(&renewals[at].new);
@@ -145,12 +204,27 @@ struct Renewal {
 }
 
 impl Renewal {
-    fn of(old: &Arc<View>, catalog: &Arc<Catalog>) -> Renewal {
-        let scope = Arc::clone(old.scope());
-        let new = View::new(Arc::clone(catalog), old.selection().clone(), scope);
+    fn of(old: &Arc<View>, (catalog, ceiling): &(Arc<Catalog>, Arc<Ceiling>)) -> Renewal {
+        let (scope, selection) = (Arc::clone(old.scope()), old.selection().clone());
+        let new = View::new(Arc::clone(catalog), Arc::clone(ceiling), selection, scope);
         let changed = changed_lists(old, &new);
         Renewal { old: Arc::clone(old), new: Arc::new(new), changed }
     }
+}
+
+/// The moment that it is now.
+pub fn now() -> Moment {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    // The first day was a Thursday.
+    let minutes = since.as_secs() / 60 + 3 * u64::from(DAY_MINUTES);
+    Moment(u32::try_from(minutes % u64::from(WEEK_MINUTES)).unwrap_or_default())
+}
+
+/// Waits for a time, though not for long at once: clocks are set, and machines sleep.
+async fn come_near(edge: Option<SystemTime>) {
+    let Some(edge) = edge else { return pending().await };
+    let left = edge.duration_since(SystemTime::now()).unwrap_or_default();
+    sleep(left.min(EDGE_LOOK_MAX)).await;
 }
 
 /// The kinds whose lists differ between two views.

@@ -4,7 +4,7 @@
 //! tasks are not carried: each is offered to clients of its own.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use futures_util::future::join_all;
 use mcp::json;
@@ -17,7 +17,7 @@ use upstream::connection::Call;
 use upstream::supervisor::Upstream;
 
 use crate::Gateway;
-use crate::auth::Caller;
+use crate::auth::Identity;
 use crate::dispatch::Asking;
 use crate::error::Error;
 use crate::limits::{TASK_PAGES_MAX, TASKS_MAX};
@@ -26,7 +26,7 @@ use crate::request::Terms;
 /// Whose the tasks are, the oldest forgotten first.
 #[derive(Debug, Default)]
 pub struct Tasks {
-    owners: HashMap<Task, Caller>,
+    owners: HashMap<Task, Arc<Identity>>,
     order: VecDeque<Task>,
 }
 
@@ -44,7 +44,7 @@ impl Task {
 }
 
 impl Tasks {
-    fn note(&mut self, task: Task, owner: Caller) {
+    fn note(&mut self, task: Task, owner: Arc<Identity>) {
         if self.owners.insert(task.clone(), owner).is_none() {
             self.order.push_back(task);
         }
@@ -97,7 +97,7 @@ impl Gateway {
     ) -> Result<&'a Upstream, Error> {
         let tasks = self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         let owner = |runner: &Upstream| tasks.owners.get(&Task::at(runner, id));
-        let is_own = |runner: &&&'a Upstream| owner(runner) == Some(&asking.client.caller);
+        let is_own = |runner: &&&'a Upstream| owner(runner) == Some(&asking.client.caller.identity);
         match (runners.iter().find(is_own), runners) {
             (Some(runner), _) => Ok(runner),
             // It may have been begun at another replica, or before we were started.
@@ -113,7 +113,8 @@ impl Gateway {
             return;
         }
         if let Some(id) = begun_task(result, asking.era) {
-            let (task, owner) = (Task::at(upstream, &id), asking.client.caller.clone());
+            let (task, owner) =
+                (Task::at(upstream, &id), Arc::clone(&asking.client.caller.identity));
             self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner).note(task, owner);
         }
     }
@@ -145,12 +146,12 @@ impl Gateway {
         let id = json::members(task.as_bytes(), ["taskId"]).ok().and_then(|[id]| id);
         let Some(id) = id.and_then(json::string) else { return false };
         let tasks = self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        tasks.owners.get(&Task::at(upstream, &id)) == Some(&asking.client.caller)
+        tasks.owners.get(&Task::at(upstream, &id)) == Some(&asking.client.caller.identity)
     }
 
     fn task_runners(&self, asking: &Asking<'_>) -> Vec<&Upstream> {
         let view = asking.client.view();
-        let shown = self.upstreams_in(view.scope());
+        let shown = self.upstreams_in(&view);
         shown.filter(|upstream| runs_tasks(upstream, asking.era)).collect()
     }
 }

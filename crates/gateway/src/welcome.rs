@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use catalog::scope::Scope;
+use catalog::view::View;
 use mcp::items::Kind;
 use mcp::json;
 use mcp::modern::{self, TASKS};
+use mcp::names::Namespace;
 use mcp::version::{Era, Revision};
 use upstream::supervisor::{Introduction, Phase, Upstream};
 
@@ -17,42 +18,42 @@ use crate::limits::INSTRUCTIONS_CHARS_MAX;
 
 impl Gateway {
     /// The result of `initialize`.
-    pub(crate) fn introduction(&self, scope: &Scope, revision: Revision) -> String {
+    pub(crate) fn introduction(&self, view: &View, revision: Revision) -> String {
         format!(
             r#"{{"protocolVersion":"{revision}","capabilities":{},"serverInfo":{}{}}}"#,
-            self.capabilities(scope, Era::Legacy),
+            self.capabilities(view, Era::Legacy),
             server_info(),
-            self.instructions_member(scope),
+            self.instructions_member(view),
         )
     }
 
     /// The result of `server/discover`.
-    pub(crate) fn discovery(&self, scope: &Scope) -> String {
+    pub(crate) fn discovery(&self, view: &View) -> String {
         format!(
             r#"{{"resultType":"complete","ttlMs":0,"cacheScope":"private","supportedVersions":["{}"],"capabilities":{}{},"_meta":{{"{}":{}}}}}"#,
             Revision::NEWEST_MODERN,
-            self.capabilities(scope, Era::Modern),
-            self.instructions_member(scope),
+            self.capabilities(view, Era::Modern),
+            self.instructions_member(view),
             modern::SERVER_INFO,
             server_info(),
         )
     }
 
     /// Whether we declare to have such items.
-    pub(crate) fn offers(&self, scope: &Scope, kind: Kind) -> bool {
-        let has_control_tools = !scope.surface.control_names().is_empty();
-        let known = self.introductions(scope);
-        known.len() < self.upstreams_in(scope).count()
+    pub(crate) fn offers(&self, view: &View, kind: Kind) -> bool {
+        let has_control_tools = !view.scope().surface.control_names().is_empty();
+        let known = self.introductions(view);
+        known.len() < self.upstreams_in(view).count()
             || known.iter().any(|known| known.declares(kind.capability()))
             || kind == Kind::Tool && has_control_tools
     }
 
     /// What clients of an era are told that we can.
-    fn capabilities(&self, scope: &Scope, era: Era) -> String {
-        let known = self.introductions(scope);
+    fn capabilities(&self, view: &View, era: Era) -> String {
+        let known = self.introductions(view);
         let declares = |capability| known.iter().any(|known| known.declares(capability));
-        let list = |kind| self.offers(scope, kind).then(|| r#"{"listChanged":true}"#.to_owned());
-        let resources = if self.can_subscribe(scope) {
+        let list = |kind| self.offers(view, kind).then(|| r#"{"listChanged":true}"#.to_owned());
+        let resources = if self.can_subscribe(view) {
             Some(r#"{"subscribe":true,"listChanged":true}"#.to_owned())
         } else {
             list(Kind::Resource)
@@ -73,23 +74,23 @@ impl Gateway {
     }
 
     /// The member with the instructions, to be put after another; empty if there are none.
-    fn instructions_member(&self, scope: &Scope) -> String {
-        let instructions = self.instructions(scope);
+    fn instructions_member(&self, view: &View) -> String {
+        let instructions = self.instructions(view);
         instructions
             .map_or(String::new(), |text| format!(r#","instructions":{}"#, json::quote(&text)))
     }
 
     /// Our own instructions, and what the upstreams say of themselves.
-    fn instructions(&self, scope: &Scope) -> Option<String> {
-        let own = scope.surface.instructions();
+    fn instructions(&self, view: &View) -> Option<String> {
+        let own = view.scope().surface.instructions();
         let mut said = Vec::new();
-        for upstream in self.upstreams_in(scope) {
+        for upstream in self.upstreams_in(view) {
             let introduction = upstream.status().introduction;
             if let Some(instructions) = introduction.and_then(|known| known.instructions) {
                 said.push((upstream.name(), instructions));
             }
         }
-        match (own, said.as_slice(), self.upstreams_in(scope).count()) {
+        match (own, said.as_slice(), self.upstreams_in(view).count()) {
             (None, [], _) => None,
             // A single server that is shown as it is speaks for itself.
             (None, [(_, instructions)], 1) => Some(instructions.clone()),
@@ -104,23 +105,36 @@ impl Gateway {
         }
     }
 
-    pub(crate) fn can_subscribe(&self, scope: &Scope) -> bool {
-        self.introductions(scope).iter().any(|known| known.declares_part("resources", "subscribe"))
+    pub(crate) fn can_subscribe(&self, view: &View) -> bool {
+        self.introductions(view).iter().any(|known| known.declares_part("resources", "subscribe"))
     }
 
-    pub(crate) fn any_declares(&self, scope: &Scope, capability: &'static str) -> bool {
-        self.introductions(scope).iter().any(|known| known.declares(capability))
+    pub(crate) fn any_declares(&self, view: &View, capability: &'static str) -> bool {
+        self.introductions(view).iter().any(|known| known.declares(capability))
     }
 
-    /// The upstreams that are shown in a scope.
-    pub(crate) fn upstreams_in(&self, scope: &Scope) -> impl Iterator<Item = &Upstream> {
-        let shown = self.upstreams().filter(|(namespace, _)| scope.holds(namespace));
+    /// The upstreams that a client may know of.
+    pub(crate) fn upstreams_in(&self, view: &View) -> impl Iterator<Item = &Upstream> {
+        let shown = self.upstreams().filter(|(namespace, upstream)| {
+            view.scope().holds(namespace) && self.is_shown(view, namespace, upstream)
+        });
         shown.map(|(_, upstream)| upstream)
     }
 
+    /// Whether a client may know of an upstream: something of it is within the ceiling, or may be
+    /// as soon as it is there.
+    pub(crate) fn is_shown(&self, view: &View, namespace: &Namespace, upstream: &Upstream) -> bool {
+        let may_come = || {
+            let rights = &view.scope().rights;
+            !matches!(upstream.status().phase, Phase::Ready)
+                && self.0.policies.may_reach(rights, upstream.name(), namespace)
+        };
+        view.ceiling().reaches(upstream.name()).is_none_or(|reached| reached || may_come())
+    }
+
     /// What the upstreams that are there have said of themselves.
-    fn introductions(&self, scope: &Scope) -> Vec<Introduction> {
-        let known = self.upstreams_in(scope).filter_map(|upstream| {
+    fn introductions(&self, view: &View) -> Vec<Introduction> {
+        let known = self.upstreams_in(view).filter_map(|upstream| {
             let status = upstream.status();
             status.introduction.filter(|_| matches!(status.phase, Phase::Ready))
         });

@@ -13,7 +13,7 @@ pub enum Revision {
 }
 
 /// What revisions have in common that can be bridged; between eras messages are translated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Era {
     /// A handshake opens a session: 2024-11-05 to 2025-11-25.
     Legacy,

@@ -24,11 +24,12 @@ mod streams;
 mod traffic;
 mod wire;
 
+use std::net::IpAddr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use gateway::Gateway;
-use gateway::auth::BearerToken;
+use gateway::auth::Keys;
 use gateway::place::Place;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
@@ -50,7 +51,7 @@ use crate::limits::{
 /// What the operator chooses.
 pub struct Settings {
     /// What clients must show.
-    pub token: BearerToken,
+    pub keys: Keys,
     /// Whether the transport of 2024-11-05 is served as well.
     pub has_sse: bool,
     /// Where there is none, the door is plain.
@@ -69,9 +70,9 @@ pub struct Settings {
 
 impl Settings {
     /// The usual ones.
-    pub fn new(token: BearerToken) -> Settings {
+    pub fn new(keys: Keys) -> Settings {
         Settings {
-            token,
+            keys,
             has_sse: true,
             tls: None,
             allowed_origins: Vec::new(),
@@ -101,14 +102,15 @@ pub async fn serve(
     let connections = TaskTracker::new();
     let mut complained = None;
     loop {
-        let stream = tokio::select! {
-            stream = accept(&listener, &mut complained) => stream,
+        let (stream, address) = tokio::select! {
+            accepted = accept(&listener, &mut complained) => accepted,
             () = stop.cancelled() => break,
         };
         let member = tokio::select! {
             member = endpoint.crowd.join() => member,
             () = stop.cancelled() => break,
         };
+        member.traffic.comes_from(address);
         let (endpoint, tls, stop) = (Arc::clone(&endpoint), tls.clone(), stop.clone());
         connections.spawn(async move {
             serve_one(stream, &member.traffic, endpoint, tls, stop).await;
@@ -129,7 +131,7 @@ fn open(
     stop: CancellationToken,
 ) -> Arc<Endpoint> {
     let checks = Checks {
-        token: settings.token,
+        keys: settings.keys,
         is_local,
         hosts: settings.allowed_hosts,
         origins: settings.allowed_origins,
@@ -190,13 +192,13 @@ async fn serve_one(
     }
 }
 
-async fn accept(listener: &TcpListener, complained: &mut Option<Instant>) -> TcpStream {
+async fn accept(listener: &TcpListener, complained: &mut Option<Instant>) -> (TcpStream, IpAddr) {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, address)) => {
                 // Small messages go back and forth; waiting to fill packets costs 40 ms each.
                 _ = stream.set_nodelay(true);
-                return stream;
+                return (stream, address.ip());
             }
             Err(error) => {
                 if complained.is_none_or(|at| at.elapsed() >= ACCEPT_COMPLAINT_EVERY) {

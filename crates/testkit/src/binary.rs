@@ -65,6 +65,7 @@ impl Folder {
         command.env("XDG_DATA_HOME", self.path().join("data"));
         for variable in [
             "TOOLMAN_CONFIG",
+            "TOOLMAN_CONFIG_PATH",
             "TOOLMAN_LOG",
             "DATA_DIR",
             "BEARER_TOKEN",
@@ -83,11 +84,21 @@ impl Folder {
         self.command(arguments).stdin(Stdio::null()).output().await.unwrap()
     }
 
+    /// Starts the binary as an MCP server for an agent.
+    pub async fn start_as(&self, agent: &str) -> Running {
+        let mut running = Folder::start_command(self.command(&["--agent", agent]));
+        running.client.initialize(json!({})).await;
+        running
+    }
+
     /// Starts the binary as an MCP server, before the handshake.
-    #[expect(clippy::disallowed_methods, reason = "a test may start what it likes")]
     pub fn start_raw(&self) -> Running {
-        let mut child = self
-            .command(&[])
+        Folder::start_command(self.command(&[]))
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a test may start what it likes")]
+    fn start_command(mut command: Command) -> Running {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

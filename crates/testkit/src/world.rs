@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use catalog::patterns::Patterns;
+use catalog::policy::Policies;
 use catalog::snapshot::Rules;
 use catalog::surface::{Inactive, Surface};
-use gateway::{Gateway, Member, Settings};
+use gateway::{Gateway, Member, Pace, Settings};
 use mcp::names::UriStyle;
 use mcp::version::Spoken;
 use serde_json::json;
@@ -196,6 +197,8 @@ impl Plan {
         Settings {
             upstreams: self.members.into_iter().map(|(member, _)| member).collect(),
             rules: Rules { starts_on, uri_style: self.uri_style },
+            policies: Policies::default(),
+            pace: Pace::default(),
             surface,
             spoken: Spoken::default(),
         }

@@ -56,6 +56,12 @@ pub enum Command {
     /// List, inspect and call the tools of all servers
     #[command(subcommand)]
     Tools(Tools),
+    /// Show why an agent may or may not see a tool, resource or prompt: rule by rule
+    ///
+    /// Ends with 1 if it is denied.
+    Explain(Explain),
+    /// Make a token that proves an agent, and the lines for the configuration
+    Token(Token),
     /// Print completions for a shell: `toolman completions bash > …`
     Completions { shell: Shell },
 }
@@ -89,6 +95,29 @@ pub struct Serve {
 
 #[derive(Debug, Args)]
 pub struct Check {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// The agent, as policies name it
+    pub agent: String,
+    /// The tool, resource or prompt, under any of its names
+    pub name: String,
+    /// The address that the agent calls from, where a condition asks for it
+    #[arg(long, value_name = "IP")]
+    pub address: Option<std::net::IpAddr>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Token {
+    /// The agent that the token proves
+    pub agent: String,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

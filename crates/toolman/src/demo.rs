@@ -5,9 +5,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use catalog::patterns::Patterns;
+use catalog::policy::Policies;
 use catalog::snapshot::Rules;
 use catalog::surface::Surface;
-use gateway::{Member, Settings};
+use gateway::{Member, Pace, Settings};
 use mcp::lines::{Line, Lines};
 use mcp::rpc::{self, Code, Message, Raw};
 use mcp::version::{Revision, Spoken};
@@ -40,6 +41,8 @@ pub fn settings() -> anyhow::Result<Settings> {
     Ok(Settings {
         upstreams: vec![Member { namespace: "demo".parse()?, upstream }],
         rules: Rules { starts_on, ..Rules::default() },
+        policies: Policies::default(),
+        pace: Pace::default(),
         surface: Surface::default(),
         spoken: Spoken::default(),
     })

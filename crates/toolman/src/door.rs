@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use catalog::scope::Scope;
-use config::http::Http;
-use gateway::auth::BearerToken;
+use config::http::{Http, Secret};
+use gateway::auth::{Keys, sha256};
 use gateway::place::Place;
 use mcp::version::{Revision, Spoken};
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -19,9 +19,17 @@ use crate::host::Plan;
 const FILES_WANTED: u64 = 8_192;
 
 /// The door as the environment and the file say, without TLS.
-pub fn settings(plan: &Plan, token: BearerToken) -> Result<Settings, Misuse> {
+pub fn settings(plan: &Plan, mut keys: Keys) -> Result<Settings, Misuse> {
     let http = &plan.http;
-    let mut settings = Settings::new(token);
+    for token in &http.tokens {
+        let sha256 = match &token.secret {
+            Secret::Sha256(sha256) => *sha256,
+            Secret::Text(text) => sha256(text),
+        };
+        keys.add(sha256, Some(&token.agent));
+    }
+    keys.trust(http.trusted_peers.clone());
+    let mut settings = Settings::new(keys);
     // TC-32
     let place = |(path, scope): &(String, Scope)| (path.clone(), Place::new(scope.clone()));
     settings.places = plan.endpoints.iter().map(place).collect();

@@ -2,17 +2,17 @@
 
 use std::fs::File;
 use std::os::fd::IntoRawFd as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use catalog::scope::Scope;
 use config::http::Http;
-use gateway::{Gateway, Member, Settings};
+use gateway::{Gateway, Member, Pace, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use upstream::launch::Spawner;
 
 use crate::cli::{Cli, Misuse};
-use crate::{demo, door};
+use crate::{demo, door, log};
 
 /// A running gateway and where its configuration came from.
 pub struct Host {
@@ -38,13 +38,12 @@ pub enum Source {
 impl Plan {
     /// Reads the configuration; it must be there.
     pub fn read(cli: &Cli) -> Result<Plan, Misuse> {
-        let path = cli.config.clone().unwrap_or_else(|| PathBuf::from("tools.toml"));
-        load(path)
+        load(file(cli).unwrap_or_else(|| PathBuf::from("tools.toml")))
     }
 
     /// The same, but a demo where there is no `tools.toml` and none was asked for.
     pub fn read_or_demo(cli: &Cli) -> anyhow::Result<Plan> {
-        if cli.config.is_none() && !Path::new("tools.toml").exists() {
+        if file(cli).is_none() {
             let (settings, http) = (demo::settings()?, Http::default());
             return Ok(Plan { settings, source: Source::Demo, http, endpoints: Vec::new() });
         }
@@ -72,18 +71,34 @@ fn own_binary() -> String {
     binary.map_or("/proc/self/exe".into(), |file| format!("/proc/self/fd/{}", file.into_raw_fd()))
 }
 
+/// The file to read: the one that is named, else one that lies here under a usual name.
+fn file(cli: &Cli) -> Option<PathBuf> {
+    let named = || std::env::var_os("TOOLMAN_CONFIG_PATH").map(PathBuf::from);
+    let here =
+        || ["tools.toml", "toolman.json"].map(PathBuf::from).into_iter().find(|path| path.exists());
+    cli.config.clone().or_else(named).or_else(here)
+}
+
 fn load(path: PathBuf) -> Result<Plan, Misuse> {
     let environment = |name: &str| std::env::var(name).ok();
     let config = config::load(&path, &environment).map_err(|faults| {
         let lines: Vec<_> = faults.iter().map(ToString::to_string).collect();
         Misuse(format!("bad configuration\n{}", lines.join("\n")))
     })?;
+    if let Some(level) = &config.rulebook.log_level {
+        log::set_level(level);
+    }
     let member =
         |server: config::Server| Member { namespace: server.namespace, upstream: server.settings };
     let settings = Settings {
         spoken: door::spoken(&config.http)?,
         upstreams: config.servers.into_iter().map(member).collect(),
         rules: config.rules,
+        policies: config.rulebook.policies,
+        pace: Pace {
+            calls_at_once: config.performance.calls_at_once,
+            remembers: config.performance.cached,
+        },
         surface: config.surface,
     };
     Ok(Plan {

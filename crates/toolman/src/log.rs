@@ -48,6 +48,22 @@ impl Drop for Log {
     }
 }
 
+type SetLevel = Box<dyn Fn(&str) + Send + Sync>;
+
+static SET_LEVEL: OnceLock<SetLevel> = OnceLock::new();
+
+/// Says how the level is set; to be left out where the environment has set it.
+pub fn on_level(set: impl Fn(&str) + Send + Sync + 'static) {
+    _ = SET_LEVEL.set(Box::new(set));
+}
+
+/// Sets the level that the configuration wants.
+pub fn set_level(level: &str) {
+    if let Some(set) = SET_LEVEL.get() {
+        set(level);
+    }
+}
+
 /// Waits a little for what is queued to be written.
 pub fn flush() {
     let (done, written) = sync_channel(1);

@@ -5,12 +5,14 @@ mod cli;
 mod data_dir;
 mod demo;
 mod door;
+mod explain;
 mod host;
 mod log;
 mod report;
 mod run;
 mod serve;
 mod terminal;
+mod token;
 mod tools;
 mod up;
 
@@ -55,6 +57,8 @@ async fn run(cli: Cli) -> anyhow::Result<i32> {
         Some(Command::Serve(serve)) => serve::run(&cli, serve).await,
         Some(Command::Check(check)) => check::run(&cli, check).await,
         Some(Command::Tools(tools)) => tools::run(&cli, tools).await,
+        Some(Command::Explain(explain)) => explain::run(&cli, explain).await,
+        Some(Command::Token(token)) => token::run(token),
         Some(Command::Completions { shell }) => {
             terminal::print(&cli::completions(*shell))?;
             Ok(0)
@@ -72,12 +76,17 @@ fn forgo_core_dumps() {
 
 /// Logs go to stderr: stdout belongs to the protocol, or to what was asked for.
 fn start_log() {
-    let filter = EnvFilter::try_from_env("TOOLMAN_LOG")
-        .or_else(|_| EnvFilter::try_from_default_env())
-        .unwrap_or_else(|_| EnvFilter::new("warn"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let wanted =
+        EnvFilter::try_from_env("TOOLMAN_LOG").or_else(|_| EnvFilter::try_from_default_env()).ok();
+    let is_wanted = wanted.is_some();
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(wanted.unwrap_or_else(|| EnvFilter::new("warn")))
         .with_writer(log::Log::start)
         .with_ansi(terminal::has_colour())
-        .init();
+        .with_filter_reloading();
+    if !is_wanted {
+        let handle = log.reload_handle();
+        log::on_level(move |level| _ = handle.reload(EnvFilter::new(level)));
+    }
+    log.init();
 }

@@ -3,6 +3,7 @@
 use std::io::IsTerminal as _;
 
 use gateway::Gateway;
+use gateway::auth::Caller;
 use gateway::place::{Misplaced, Place};
 
 use crate::cli::{Cli, Misuse};
@@ -16,8 +17,8 @@ pub async fn serve_stdio(cli: &Cli) -> anyhow::Result<i32> {
     }
     let stop = stop_on_signals()?;
     let host = Host::start(cli)?;
-    let caller = gateway::auth::local(cli.agent.clone());
-    let place = place(cli, &host.gateway)?;
+    let caller = gateway::auth::local(cli.agent.as_deref());
+    let place = place(cli, &host.gateway, &caller)?;
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
     server::stdio::serve(host.gateway.clone(), caller, &place, input, output, stop).await;
     host.gateway.stop().await;
@@ -25,9 +26,11 @@ pub async fn serve_stdio(cli: &Cli) -> anyhow::Result<i32> {
 }
 
 /// What the client on stdin is shown.
-fn place(cli: &Cli, gateway: &Gateway) -> Result<Place, Misuse> {
-    gateway.narrow(&gateway.place(), cli.namespace.as_deref()).map_err(|misplaced| {
-        let names: Vec<_> = gateway.namespaces().iter().map(|name| name.as_str()).collect();
+fn place(cli: &Cli, gateway: &Gateway, caller: &Caller) -> Result<Place, Misuse> {
+    let place = gateway.place();
+    gateway.stand(&place, caller, cli.namespace.as_deref()).map_err(|misplaced| {
+        let names = gateway.namespaces_in(&place, caller);
+        let names: Vec<_> = names.iter().map(|name| name.as_str()).collect();
         let names = names.join(", ");
         Misuse(match misplaced {
             Misplaced::NamespaceMissing => {

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use gateway::auth::BearerToken;
+use gateway::auth::Keys;
 
 use crate::cli::{Cli, Misuse, Serve};
 use crate::host::{Host, Plan};
@@ -23,7 +23,7 @@ pub async fn run(cli: &Cli, serve: &Serve) -> anyhow::Result<i32> {
             return Err(Misuse(reason.into()).into());
         }
     };
-    let mut settings = door::settings(&plan, BearerToken::new(&token))?;
+    let mut settings = door::settings(&plan, Keys::new(&token))?;
     let flags = serve.tls_cert.as_deref().zip(serve.tls_key.as_deref());
     settings.tls = door::tls(flags, &plan.http)?;
     let scheme = if settings.tls.is_some() { "https" } else { "http" };

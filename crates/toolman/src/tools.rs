@@ -4,6 +4,7 @@ use std::io::Read as _;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use catalog::policy::Rights;
 use catalog::scope::Scope;
 use catalog::surface::Surface;
 use comfy_table::Table;
@@ -31,7 +32,7 @@ pub async fn run(cli: &Cli, tools: &Tools) -> anyhow::Result<i32> {
     let work = async {
         terminal::wait_until_ready(&host.gateway).await;
         match tools {
-            Tools::List { json } => list(&host.gateway, *json),
+            Tools::List { json } => list(cli, &host.gateway, *json),
             Tools::Inspect { name } => inspect(cli, &host.gateway, name),
             Tools::Call { name, json, .. } => {
                 call(cli, &host.gateway, name, &arguments, *json).await
@@ -46,12 +47,12 @@ pub async fn run(cli: &Cli, tools: &Tools) -> anyhow::Result<i32> {
     outcome
 }
 
-fn list(gateway: &Gateway, as_json: bool) -> anyhow::Result<i32> {
-    let catalog = gateway.catalog();
-    let tools = catalog.items(Kind::Tool);
+fn list(cli: &Cli, gateway: &Gateway, as_json: bool) -> anyhow::Result<i32> {
+    let view = connect(cli, gateway).view();
+    let tools = view.items(Kind::Tool);
     if as_json {
         let definitions: Vec<_> =
-            tools.iter().map(|tool| String::from_utf8_lossy(&tool.definition)).collect();
+            tools.map(|tool| String::from_utf8_lossy(&tool.definition)).collect();
         terminal::print(&format!("[{}]\n", definitions.join(",\n ")))?;
         return Ok(0);
     }
@@ -118,10 +119,15 @@ fn read_arguments(arguments: &str) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// A client of our own, for which everything is on.
+/// A client of our own, for which everything is on: all there is, or all that an agent may see.
 fn connect(cli: &Cli, gateway: &Gateway) -> Arc<Client> {
-    let everything = Scope { surface: Surface::Filter, namespace: None };
-    gateway.principal(&gateway::auth::local(cli.agent.clone()), &Place::new(everything))
+    let caller = gateway::auth::local(cli.agent.as_deref());
+    let all = Scope { surface: Surface::Filter, ..Scope::default() };
+    let place = match caller.identity.agent {
+        None => Place::new(all.with(Rights::operator())),
+        Some(_) => gateway.stand(&Place::new(all), &caller, None).expect("it is a place for all"),
+    };
+    gateway.principal(&caller, &place)
 }
 
 /// A value as it was sent, safe for a terminal.

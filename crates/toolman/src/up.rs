@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use config::http::Http;
-use gateway::auth::BearerToken;
+use gateway::auth::Keys;
 use mcp::items::Kind;
 use server::http::Settings;
 use server::limits::CONNECTIONS_WAITING_MAX;
@@ -23,7 +23,7 @@ pub async fn run(cli: &Cli, up: &Up) -> anyhow::Result<i32> {
     }
     let plan = Plan::read_or_demo(cli)?;
     let token = data_dir::token(cli, &Http::default())?;
-    let settings = door::settings(&plan, BearerToken::new(&token))?;
+    let settings = door::settings(&plan, Keys::new(&token))?;
     let listener = bind(up.listen)?;
     let url = format!("http://{}/mcp", listener.local_addr()?);
     let banner = |host: &Host| banner(host, &url, &token);

@@ -103,9 +103,9 @@ fn both_uri_styles_are_read_whichever_is_shown() {
             assert!(item.starts_on);
         }
         for asked in ["my_ns_p://7", "my-ns+p://7", "p://7"] {
-            assert_eq!(catalog.expanded_from(asked).unwrap().1, "p://7");
+            assert_eq!(catalog.expanded_from(asked, |_| true).unwrap().1, "p://7");
         }
-        assert!(catalog.expanded_from("other_p://7").is_none());
+        assert!(catalog.expanded_from("other_p://7", |_| true).is_none());
     }
 }
 
@@ -113,7 +113,8 @@ fn both_uri_styles_are_read_whichever_is_shown() {
 fn template_with_more_fixed_text_is_meant() {
     // TA-49
     let catalog = catalog("a: p://{x} p://{x}/raw p://{+rest}", &[]);
-    let from = |uri| catalog.expanded_from(uri).map(|(item, _)| item.origin.name.to_string());
+    let from =
+        |uri| catalog.expanded_from(uri, |_| true).map(|(item, _)| item.origin.name.to_string());
     assert_eq!(from("a_p://1/raw").as_deref(), Some("p://{x}/raw"));
     assert_eq!(from("a_p://1/2/3").as_deref(), Some("p://{+rest}"));
     assert_eq!(from("a_q://1"), None);

@@ -12,8 +12,9 @@ use mcp::text::shorten;
 
 use crate::error::quoted;
 use crate::selection::Selection;
-use crate::snapshot::{Catalog, Item, Lookup};
+use crate::snapshot::{Item, Lookup};
 use crate::suggest::{hint, similar};
+use crate::view::View;
 
 pub const NAME: &str = "toolman_activate";
 
@@ -46,14 +47,14 @@ pub struct Activation {
     pub definitions: Option<String>,
 }
 
-/// The definition of the tool, with the catalog as the selection has it.
-pub fn definition(catalog: &Catalog, selection: &Selection) -> String {
+/// The definition of the tool, with the catalog as a client may see it.
+pub fn definition(view: &View) -> String {
     let mut description = format!("{HEAD}\n\nTOOLS:\n");
     let mut add = |items: &mut dyn Iterator<Item = &Item>| {
         let mut any = false;
         for item in items {
             any = true;
-            let mark = if selection.is_on(item) { "* " } else { "  " };
+            let mark = if view.selection().is_on(item) { "* " } else { "  " };
             let colon = if item.summary.is_empty() { "" } else { ": " };
             _ = writeln!(description, "{mark}{}{colon}{}", item.name, item.summary);
         }
@@ -62,9 +63,8 @@ pub fn definition(catalog: &Catalog, selection: &Selection) -> String {
         }
         description.push_str("\nRESOURCES:\n");
     };
-    add(&mut catalog.items(Kind::Tool).iter());
-    let resources = catalog.items(Kind::Resource).iter();
-    add(&mut resources.chain(catalog.items(Kind::Template)));
+    add(&mut view.items(Kind::Tool));
+    add(&mut view.items(Kind::Resource).chain(view.items(Kind::Template)));
     let description = description.trim_end_matches("\n\nRESOURCES:\n");
     let list = |what: &str| {
         format!(r#"{{"type":"array","items":{{"type":"string"}},"description":"{what}"}}"#)
@@ -80,17 +80,13 @@ pub fn definition(catalog: &Catalog, selection: &Selection) -> String {
 }
 
 /// Carries out a call. The error is for the model: what was wrong, and what to do.
-pub fn apply(
-    catalog: &Catalog,
-    selection: &Selection,
-    arguments: Option<&[u8]>,
-) -> Result<Activation, String> {
+pub fn apply(view: &View, arguments: Option<&[u8]>) -> Result<Activation, String> {
     let lists = Lists::parse(arguments)?;
     let mut unknown = Vec::new();
     let mut find = |names: &[String], of_tools| {
         let mut items = Vec::new();
         for name in names {
-            match named(catalog, name, of_tools, unknown.len() < HINTS_MAX) {
+            match named(view, name, of_tools, unknown.len() < HINTS_MAX) {
                 Ok(found) => items.extend(found),
                 Err(problem) => unknown.push(problem),
             }
@@ -113,7 +109,7 @@ pub fn apply(
             quoted(&names)
         ));
     }
-    let mut selection = selection.clone();
+    let mut selection = view.selection().clone();
     on.iter().for_each(|item| selection.switch(item, true));
     off.iter().for_each(|item| selection.switch(item, false));
     Ok(Activation {
@@ -168,15 +164,15 @@ impl Lists {
 
 /// The items that a name in a list means: one, or for `server:*` all of a server.
 fn named<'a>(
-    catalog: &'a Catalog,
+    view: &'a View,
     name: &str,
     of_tools: bool,
     wants_hint: bool,
 ) -> Result<Vec<&'a Item>, String> {
     let kinds: &[Kind] = if of_tools { &[Kind::Tool] } else { &[Kind::Resource, Kind::Template] };
-    let items = || kinds.iter().flat_map(|kind| catalog.items(*kind));
+    let items = || kinds.iter().flat_map(|kind| view.items(*kind));
     for kind in kinds {
-        match catalog.look_up(*kind, name) {
+        match view.look_up(*kind, name) {
             Lookup::Found(item) => return Ok(vec![item]),
             Lookup::Ambiguous(items) => {
                 let names: Vec<_> = items.iter().map(|item| &item.name).collect();

@@ -13,8 +13,8 @@ use crate::testing::catalog;
 fn view(upstreams: &str, starts_on: &[&str], inactive: Inactive) -> View {
     let catalog = catalog(upstreams, starts_on);
     let surface = Surface::Activate { inactive };
-    let scope = Arc::new(Scope { surface, namespace: None });
-    View::new(Arc::clone(&catalog), Selection::default(), scope)
+    let scope = Arc::new(Scope { surface, ..Scope::default() });
+    View::new(catalog, Arc::default(), Selection::default(), scope)
 }
 
 fn names(view: &View, kind: Kind) -> Vec<String> {

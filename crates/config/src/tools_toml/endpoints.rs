@@ -53,7 +53,7 @@ pub fn read(
             Some(name)
         });
         section.close(&[], faults);
-        let scope = Scope { surface: surface.unwrap_or(usual), namespace };
+        let scope = Scope { surface: surface.unwrap_or(usual), namespace, ..Scope::default() };
         endpoints.extend(path.map(|path| (path, scope)));
     }
     endpoints

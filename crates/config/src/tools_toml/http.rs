@@ -12,6 +12,7 @@ use crate::Surroundings;
 use crate::fault::Faults;
 use crate::http::{Http, TokenSource, weakness};
 use crate::limits::SESSION_TTL;
+use crate::policies::networks;
 use crate::reader::{Section, Value};
 
 pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Faults<'_>) -> Http {
@@ -27,6 +28,11 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
         supported_versions: section
             .get("supported_versions")
             .and_then(|value| versions(&value, faults)),
+        tokens: Vec::new(),
+        trusted_peers: section
+            .get("trusted_peers")
+            .map(|value| networks(&value, faults))
+            .unwrap_or_default(),
     };
     section.close(&TOP_KEYS, faults);
     http

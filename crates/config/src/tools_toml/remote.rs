@@ -19,14 +19,19 @@ impl<'t> Keys<'t> {
     pub fn take(section: &mut Section<'t>) -> Keys<'t> {
         Keys {
             url: section.get("url"),
-            transport: section.get("transport"),
+            transport: {
+                let named = section.get("transport");
+                named.or_else(|| section.get("type"))
+            },
             headers: section.get("headers"),
         }
     }
 
     /// Reports the keys that mean nothing to a server with a `command`.
     pub fn refuse(&self, faults: &mut Faults<'_>) {
-        for value in [&self.transport, &self.headers].into_iter().flatten() {
+        let is_stray = |value: &&Value<'_>| value.node().as_str() != Some("stdio");
+        let transport = self.transport.as_ref().filter(is_stray);
+        for value in [transport, self.headers.as_ref()].into_iter().flatten() {
             value.report("is for servers with a `url`; remove it", faults);
         }
     }

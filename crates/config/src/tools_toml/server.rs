@@ -1,5 +1,6 @@
 //! One entry of `[[servers]]`.
 
+use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use upstream::launch::{Command, CommandLine, Launch};
 use upstream::limits::{CALL_TIMEOUT, RESTART_DELAY_MAX, STARTUP_TIMEOUT};
 use upstream::supervisor::{EraChoice, Restart, SessionChoice, Settings};
 
-use super::{TOP_KEYS, remote};
+use super::{TOP_KEYS, names, remote};
 use crate::duration::{self, DurationError};
 use crate::expand::expand;
 use crate::fault::Faults;
@@ -32,11 +33,25 @@ pub struct Draft {
     session: SessionChoice,
     restart: Restart,
     startup_timeout: Duration,
-    call_timeout: Duration,
+    call_timeout: Option<Duration>,
+}
+
+/// The servers that are to run, each under its name.
+pub fn finish(
+    mut drafts: Vec<Draft>,
+    call_timeout: Option<Duration>,
+    faults: &mut Faults<'_>,
+) -> Vec<Server> {
+    // A disabled server may share its name with the one that replaces it.
+    drafts.retain(|draft| draft.enabled);
+    let names = names::assign(&drafts, faults);
+    let usual = call_timeout.unwrap_or(CALL_TIMEOUT);
+    let finish = |(draft, name): (Draft, _)| draft.finish(name, usual);
+    drafts.into_iter().zip(names).filter_map(finish).collect()
 }
 
 impl Draft {
-    pub fn finish(self, name: UpstreamName) -> Option<Server> {
+    fn finish(self, name: UpstreamName, call_timeout: Duration) -> Option<Server> {
         Some(Server {
             namespace: self.namespace,
             settings: Settings {
@@ -46,7 +61,7 @@ impl Draft {
                 session: self.session,
                 restart: self.restart,
                 startup_timeout: self.startup_timeout,
-                call_timeout: self.call_timeout,
+                call_timeout: self.call_timeout.unwrap_or(call_timeout),
             },
         })
     }
@@ -59,30 +74,101 @@ pub fn read(
     faults: &mut Faults<'_>,
 ) -> Option<Draft> {
     let mut section = value.section("in `[[servers]]`", faults)?;
+    let namespace = section.get("namespace").and_then(|value| name::<Namespace>(&value, faults));
+    let written = section
+        .get("name")
+        .and_then(|value| Some((name::<UpstreamName>(&value, faults)?, value.at())));
+    let names = (written, namespace.unwrap_or_default());
+    let keys = Keys { cwd: "cwd", splits_commands: true };
+    Some(draft(value, section, names, keys, (position, surroundings), faults))
+}
+
+/// How a format writes a command.
+#[derive(Clone, Copy)]
+struct Keys {
+    cwd: &'static str,
+    /// Whether a command without `args` is one for the shell.
+    splits_commands: bool,
+}
+
+/// A server that has its name as a key, and its namespace with it.
+pub fn read_named(
+    key: &str,
+    value: &Value<'_>,
+    position: usize,
+    surroundings: &Surroundings<'_>,
+    faults: &mut Faults<'_>,
+) -> Option<Draft> {
+    let mut section = value.section("in a server", faults)?;
+    // A title for people; the key counts.
+    _ = section.get("name").and_then(|value| value.string(faults));
+    let names = match (key.parse(), key.parse()) {
+        (Ok(name), Ok(namespace)) => (Some((name, value.at())), namespace),
+        (Err(error), _) | (_, Err(error)) => {
+            value.report(&format!("has a name that can't be used: {error}"), faults);
+            return None;
+        }
+    };
+    let keys = Keys { cwd: "workingDirectory", splits_commands: false };
+    let mut draft = draft(value, section, names, keys, (position, surroundings), faults);
+    if let Some(Launch::Command(command)) = &mut draft.launch {
+        fill_in(command, key, surroundings.folder);
+    }
+    Some(draft)
+}
+
+/// Puts in what `{{…}}` stands for. FORMATS: templates of servers-config.json
+fn fill_in(command: &mut Command, name: &str, folder: &Path) {
+    if command.cwd.as_ref().is_some_and(|cwd| cwd.ends_with("project_root")) {
+        command.cwd = Some(folder.to_owned());
+    }
+    let cwd = command.cwd.as_deref().unwrap_or(folder).display().to_string();
+    let folder = folder.display().to_string();
+    let fill = |text: &mut String| {
+        for (template, value) in
+            [("{{project_dir}}", &*folder), ("{{working_dir}}", &*cwd), ("{{server_name}}", name)]
+        {
+            *text = text.replace(template, value);
+        }
+    };
+    command.env.iter_mut().for_each(|(_, value)| fill(value));
+    if let CommandLine::Direct { args, .. } = &mut command.line {
+        args.iter_mut().for_each(fill);
+    }
+}
+
+fn draft(
+    value: &Value<'_>,
+    mut section: Section<'_>,
+    (name, namespace): (Option<(UpstreamName, usize)>, Namespace),
+    keys: Keys,
+    (position, surroundings): (usize, &Surroundings<'_>),
+    faults: &mut Faults<'_>,
+) -> Draft {
     let enabled = section.get("enabled").and_then(|value| value.boolean(faults)).unwrap_or(true);
     // What a disabled server needs may be missing: that can be why it is disabled.
     let mut surroundings = *surroundings;
     if !enabled {
         surroundings.environment = &|_| Some("x".into());
     }
-    let namespace = section.get("namespace").and_then(|value| name::<Namespace>(&value, faults));
-    let written = section
-        .get("name")
-        .and_then(|value| Some((name::<UpstreamName>(&value, faults)?, value.at())));
+    // It is for people.
+    _ = section.get("description").and_then(|value| value.string(faults));
     let draft = Draft {
         position,
         enabled,
-        name: written,
-        namespace: namespace.unwrap_or_default(),
-        launch: launch(value, &mut section, &surroundings, faults),
+        name,
+        namespace,
+        launch: launch(value, &mut section, keys, &surroundings, faults),
         era: era(&mut section, faults),
         session: session(&mut section, faults),
         restart: restart(&mut section, faults),
         startup_timeout: wait(&mut section, "startup_timeout", STARTUP_TIMEOUT, faults),
-        call_timeout: wait(&mut section, "timeout", CALL_TIMEOUT, faults),
+        call_timeout: section
+            .get("timeout")
+            .map(|_| wait(&mut section, "timeout", CALL_TIMEOUT, faults)),
     };
     section.close(&TOP_KEYS, faults);
-    Some(draft)
+    draft
 }
 
 pub fn name<T: FromStr<Err = NameError>>(value: &Value<'_>, faults: &mut Faults<'_>) -> Option<T> {
@@ -102,11 +188,12 @@ pub fn name<T: FromStr<Err = NameError>>(value: &Value<'_>, faults: &mut Faults<
 fn launch(
     server: &Value<'_>,
     section: &mut Section<'_>,
+    keys: Keys,
     surroundings: &Surroundings<'_>,
     faults: &mut Faults<'_>,
 ) -> Option<Launch> {
     let command = section.get("command");
-    let [args, env, cwd] = ["args", "env", "cwd"].map(|key| section.get(key));
+    let [args, env, cwd] = ["args", "env", keys.cwd].map(|key| section.get(key));
     let remote = remote::Keys::take(section);
     match (command, &remote.url) {
         (Some(_), Some(url)) => {
@@ -114,15 +201,22 @@ fn launch(
             None
         }
         (None, Some(url)) => {
-            for value in [&args, &env, &cwd].into_iter().flatten() {
+            let stray = [&args, &env, &cwd].into_iter().flatten();
+            for value in stray.filter(|_| keys.splits_commands) {
                 value.report("is for servers with a `command`; remove it", faults);
             }
             remote.read(url, surroundings.environment, faults)
         }
         (command, None) => {
             remote.refuse(faults);
-            let surroundings = (server, surroundings);
-            self::command(command, args, env, cwd, surroundings, faults).map(Launch::Command)
+            let mut command =
+                self::command(command, args, env, cwd, (server, surroundings), faults)?;
+            if !keys.splits_commands
+                && let CommandLine::Shell(program) = command.line
+            {
+                command.line = CommandLine::Direct { program, args: Vec::new() };
+            }
+            Some(Launch::Command(command))
         }
     }
 }

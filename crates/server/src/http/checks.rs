@@ -4,17 +4,17 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 
-use gateway::auth::{BearerToken, Caller, is_same_secret};
+use gateway::auth::{Caller, Credentials, Keys, is_same_secret};
 use gateway::client::Client;
 use gateway::place::Place;
 use hyper::header::HeaderValue;
 use hyper::{Method, StatusCode};
 
 use super::cors::CrossOrigin;
-use super::head::Head;
+use super::head::{Field, Head};
 
 pub struct Checks {
-    pub token: BearerToken,
+    pub keys: Keys,
     /// Whether only this machine is served: then only its names are, and those that are listed.
     pub is_local: bool,
     /// Hosts that are served, with or without a port. None: all, unless it is local.
@@ -73,12 +73,22 @@ impl Checks {
         self.origins.iter().any(|listed| listed.eq_ignore_ascii_case(origin))
     }
 
-    /// Who sends the request, if it shows the token.
-    pub fn prove(&self, head: &Head<'_>) -> Option<Arc<Proof>> {
-        let caller = self.token.prove(head.authorization.text())?;
-        let host = head.named_host().map(Into::into);
-        let token = head.authorization.value()?.as_bytes().into();
-        Some(Arc::new(Proof { host, token, caller, principal: OnceLock::new() }))
+    /// Who sends the request, if it shows a token.
+    pub fn prove(&self, head: &Head<'_>, address: Option<IpAddr>) -> Option<Arc<Proof>> {
+        let caller = self.keys.prove(Credentials {
+            authorization: head.authorization.text(),
+            agent: head.agent.once(),
+            client: head.client.once(),
+            address,
+        })?;
+        Some(Arc::new(Proof {
+            host: head.named_host().map(Into::into),
+            token: head.authorization.value()?.as_bytes().into(),
+            claims: claims(head).map(|claim| claim.map(Into::into)),
+            caller,
+            standing: OnceLock::new(),
+            principal: OnceLock::new(),
+        }))
     }
 }
 
@@ -86,7 +96,10 @@ impl Checks {
 pub struct Proof {
     host: Option<Box<[u8]>>,
     token: Box<[u8]>,
+    claims: [Option<Box<[u8]>>; 2],
     pub caller: Caller,
+    /// The place of its first request, and the same as this caller may see it.
+    pub standing: OnceLock<(Place, Place)>,
     /// The client that the caller is at the place of its first request that stood alone.
     pub principal: OnceLock<(Place, Arc<Client>)>,
 }
@@ -98,8 +111,18 @@ impl Proof {
         let is_token = |shown: &HeaderValue| is_same_secret(shown.as_bytes(), &self.token);
         head.origin.value().is_none()
             && head.named_host() == self.host.as_deref()
+            && claims(head) == self.claims.each_ref().map(Option::as_deref)
             && head.authorization.value().is_some_and(is_token)
     }
+}
+
+/// What a request says of its caller.
+fn claims<'h>(head: &Head<'h>) -> [Option<&'h [u8]>; 2] {
+    let told = |field: Field<'h>| {
+        let value = field.value().map(HeaderValue::as_bytes);
+        if field.is_repeated { Some(&b""[..]) } else { value }
+    };
+    [told(head.agent), told(head.client)]
 }
 
 impl fmt::Debug for Proof {
@@ -124,7 +147,7 @@ fn is_this_machine(host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use gateway::auth::BearerToken;
+    use gateway::auth::Keys;
     use hyper::Request;
     use hyper::header::{HOST, ORIGIN};
 
@@ -134,7 +157,7 @@ mod tests {
     #[track_caller]
     fn check(hosts: &[&str], host: &'static str, origin: Option<&'static str>, is_served: bool) {
         let checks = Checks {
-            token: BearerToken::new("s3cret"),
+            keys: Keys::new("s3cret"),
             is_local: false,
             hosts: hosts.iter().map(|&host| host.to_owned()).collect(),
             origins: Vec::new(),

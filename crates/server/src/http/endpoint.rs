@@ -105,24 +105,23 @@ impl Endpoint {
             let reason = "send the token as `Authorization: Bearer …`";
             return refuse(StatusCode::UNAUTHORIZED, reason);
         };
-        let caller = &proof.caller;
         match (head.path(), head.method) {
             (path, _) if self.place_at(path).is_some() => {}
             ("/metrics", &Method::GET) => return Ok(self.show_metrics()),
-            ("/sse", &Method::GET) if self.has_sse => return self.open_sse(caller, head),
+            ("/sse", &Method::GET) if self.has_sse => return self.open_sse(&proof, head),
             ("/messages", &Method::POST) if self.has_sse => {
-                return Box::pin(self.post_message(head, body)).await;
+                return Box::pin(self.post_message(&proof, head, body)).await;
             }
             // In boxes, as is all that is rare: the way of every request has room for it otherwise.
-            _ => return Box::pin(self.rest(caller, head, body)).await,
+            _ => return Box::pin(self.rest(&proof, head, body)).await,
         }
-        let place = self.place(head)?;
+        let place = self.place(&proof, head)?;
         match *head.method {
             Method::POST => self.post(&proof, &place, head, body).await,
             // Requests that stand alone have neither streams of their own nor sessions.
             _ if head.is_modern() => Ok(not_allowed("POST")),
-            Method::GET => self.get(&place, head),
-            Method::DELETE => self.delete(&place, head),
+            Method::GET => self.get(&proof, &place, head),
+            Method::DELETE => self.delete(&proof, &place, head),
             _ => Ok(not_allowed("GET, POST, DELETE")),
         }
     }
@@ -132,7 +131,7 @@ impl Endpoint {
         if let Err(status) = self.checks.check_source(head) {
             return refuse(status, "this host or origin is not served");
         }
-        let proof = self.checks.prove(head);
+        let proof = self.checks.prove(head, traffic.address());
         if let Some(proof) = &proof {
             traffic.keep_proof(Arc::clone(proof));
         }
@@ -151,9 +150,14 @@ impl Endpoint {
     }
 
     /// Where a request is made: by its path, or the usual place, and by the namespace it names.
-    pub(super) fn place(&self, head: &Head<'_>) -> Result<Place, Refused> {
+    pub(super) fn place(&self, proof: &Proof, head: &Head<'_>) -> Result<Place, Refused> {
         let usual = || self.gateway.place();
         let place = self.place_at(head.path()).cloned().unwrap_or_else(usual);
+        if head.namespace.value().is_none()
+            && let Some((_, standing)) = proof.standing.get().filter(|(known, _)| *known == place)
+        {
+            return Ok(standing.clone());
+        }
         let namespace = match (head.namespace.value(), head.namespace.text()) {
             (None, _) => None,
             (_, Some(name)) if !name.is_empty() && !head.namespace.is_repeated => Some(name),
@@ -162,8 +166,13 @@ impl Endpoint {
                 return refuse(StatusCode::BAD_REQUEST, reason);
             }
         };
-        self.gateway.narrow(&place, namespace).or_else(|misplaced| {
-            let names = self.gateway.namespaces_in(&place);
+        let caller = &proof.caller;
+        let standing = self.gateway.stand(&place, caller, namespace);
+        if let (Ok(standing), None) = (&standing, namespace) {
+            _ = proof.standing.set((place.clone(), standing.clone()));
+        }
+        standing.or_else(|misplaced| {
+            let names = self.gateway.namespaces_in(&place, caller);
             let names: Vec<_> = names.iter().map(|name| format!("`{}`", name.as_str())).collect();
             let names = names.join(", ");
             match misplaced {
@@ -210,13 +219,13 @@ impl Endpoint {
         let message = match rpc::parse(&frame) {
             Ok(message) => message,
             Err(rejection) => {
-                let session = self.session(place, head, self.version(head)?).ok();
+                let session = self.session(proof, place, head, self.version(head)?).ok();
                 return Box::pin(self.batch(session, &frame, &rejection)).await;
             }
         };
         let request = match message {
             Message::Request { id, method, params } => GatewayRequest::new(id, method, params),
-            message => return self.post_notice(place, head, message),
+            message => return self.post_notice(proof, place, head, message),
         };
         if request.era() == Era::Modern || head.is_modern() {
             return self.post_alone(proof, place, head, request.alone()).await;
@@ -227,7 +236,7 @@ impl Endpoint {
             head.check_accept(revision)?;
             return Ok(Box::pin(self.initialize(&proof.caller, place, &request)).await);
         }
-        let session = self.session(place, head, version)?;
+        let session = self.session(proof, place, head, version)?;
         head.check_accept(session.revision())?;
         Ok(self.answer(session, request, head.streaming()).await)
     }
@@ -235,6 +244,7 @@ impl Endpoint {
     /// Takes a message that is no request.
     fn post_notice(
         &self,
+        proof: &Proof,
         place: &Place,
         head: &Head<'_>,
         message: Message,
@@ -244,7 +254,7 @@ impl Endpoint {
             _ => (false, None),
         };
         if !head.is_modern() && !mcp::modern::is_modern(params) {
-            let session = self.session(place, head, self.version(head)?)?;
+            let session = self.session(proof, place, head, self.version(head)?)?;
             head.check_accept(session.revision())?;
             self.gateway.take(&session.client, message);
             return Ok(empty(StatusCode::ACCEPTED));
@@ -341,11 +351,16 @@ impl Endpoint {
         stream(events::body(primer, events, CancellationToken::new()))
     }
 
-    fn get(&self, place: &Place, head: &Head<'_>) -> Result<Response<Body>, Refused> {
+    fn get(
+        &self,
+        proof: &Proof,
+        place: &Place,
+        head: &Head<'_>,
+    ) -> Result<Response<Body>, Refused> {
         if !head.accepts_streams() {
             return refuse(StatusCode::NOT_ACCEPTABLE, "accept `text/event-stream`");
         }
-        let session = self.session(place, head, self.version(head)?)?;
+        let session = self.session(proof, place, head, self.version(head)?)?;
         let asked = head.last_event.value().map(|id| id.to_str().ok().and_then(EventId::parse));
         let (first, events) = match asked {
             Some(Some(id)) if session.streams.knows(id) => {
@@ -360,21 +375,30 @@ impl Endpoint {
         Ok(stream(events::body(first, events, self.stop.clone())))
     }
 
-    fn delete(&self, place: &Place, head: &Head<'_>) -> Result<Response<Body>, Refused> {
-        self.session(place, head, None)?;
+    fn delete(
+        &self,
+        proof: &Proof,
+        place: &Place,
+        head: &Head<'_>,
+    ) -> Result<Response<Body>, Refused> {
+        self.session(proof, place, head, None)?;
         self.sessions.close(session_id(head)?);
         Ok(empty(StatusCode::NO_CONTENT))
     }
 
-    /// The session that a request belongs to; its revision holds for every request.
+    /// The session that a request belongs to; its revision holds for every request. To others than
+    /// who has opened it, it is unknown.
     fn session(
         &self,
+        proof: &Proof,
         place: &Place,
         head: &Head<'_>,
         version: Option<Revision>,
     ) -> Result<Arc<Session>, Refused> {
         let session = self.sessions.find(session_id(head)?);
-        let Some(session) = session.filter(|session| session.place == *place) else {
+        let is_own =
+            |session: &Arc<Session>| session.place == *place && session.is_of(&proof.caller);
+        let Some(session) = session.filter(is_own) else {
             return refuse(StatusCode::NOT_FOUND, UNKNOWN_SESSION);
         };
         let agreed = session.revision();

@@ -30,6 +30,8 @@ pub struct Head<'h> {
     pub mcp_method: Field<'h>,
     pub mcp_name: Field<'h>,
     pub namespace: Field<'h>,
+    pub agent: Field<'h>,
+    pub client: Field<'h>,
     pub last_event: Field<'h>,
     pub asks_for_method: bool,
     pub has_length: bool,
@@ -59,6 +61,11 @@ impl<'h> Field<'h> {
 
     pub fn value(&self) -> Option<&'h HeaderValue> {
         self.first
+    }
+
+    /// Its text; whoever says it twice has said nothing.
+    pub fn once(&self) -> Option<&'h str> {
+        self.text().filter(|_| !self.is_repeated)
     }
 
     /// Its text, if it is there and of plain letters.
@@ -91,6 +98,8 @@ impl<'h> Head<'h> {
             mcp_method: Field::default(),
             mcp_name: Field::default(),
             namespace: Field::default(),
+            agent: Field::default(),
+            client: Field::default(),
             last_event: Field::default(),
             asks_for_method: false,
             has_length: false,
@@ -115,6 +124,8 @@ impl<'h> Head<'h> {
             "mcp-method" => self.mcp_method.add(value),
             "mcp-name" => self.mcp_name.add(value),
             "x-namespace" => self.namespace.add(value),
+            "x-agent-id" => self.agent.add(value),
+            "mcp-client-id" => self.client.add(value),
             "last-event-id" => self.last_event.add(value),
             "content-length" => self.has_length = true,
             "transfer-encoding" => self.is_chunked = true,

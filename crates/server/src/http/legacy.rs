@@ -4,13 +4,13 @@ use std::iter;
 use std::pin::pin;
 use std::sync::Arc;
 
-use gateway::auth::Caller;
 use gateway::outbox;
 use gateway::request::Request as GatewayRequest;
 use hyper::body::Incoming;
 use hyper::{Response, StatusCode, Uri};
 use mcp::rpc;
 
+use super::checks::Proof;
 use super::endpoint::{Endpoint, UNKNOWN_SESSION};
 use super::events::{self, Body};
 use super::exchange::{Refused, empty, json, read, refuse, stream};
@@ -23,14 +23,14 @@ impl Endpoint {
     /// Opens the stream, and with it a session that ends when the stream does.
     pub(super) fn open_sse(
         self: &Arc<Self>,
-        caller: &Caller,
+        proof: &Proof,
         head: &Head<'_>,
     ) -> Result<Response<Body>, Refused> {
         if !head.accepts_streams() {
             return refuse(StatusCode::NOT_ACCEPTABLE, "accept `text/event-stream`");
         }
-        let place = self.place(head)?;
-        let id = self.sessions.admit(caller.clone(), &place).open();
+        let place = self.place(proof, head)?;
+        let id = self.sessions.admit(proof.caller.clone(), &place).open();
         let Some(session) = self.sessions.find(&id) else {
             return refuse(StatusCode::SERVICE_UNAVAILABLE, "there are too many sessions");
         };
@@ -44,11 +44,12 @@ impl Endpoint {
     /// Takes a message; what there is to answer comes on the stream.
     pub(super) async fn post_message(
         &self,
+        proof: &Proof,
         head: &Head<'_>,
         body: Incoming,
     ) -> Result<Response<Body>, Refused> {
         let session = session_id(head.uri).and_then(|id| self.sessions.find(id));
-        let Some(session) = session else {
+        let Some(session) = session.filter(|session| session.is_of(&proof.caller)) else {
             return refuse(StatusCode::NOT_FOUND, UNKNOWN_SESSION);
         };
         if head.content_type.value().is_some() && !head.has_json() {

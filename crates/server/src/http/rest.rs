@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use gateway::auth::Caller;
 use gateway::client::Client;
 use gateway::outbox;
 use gateway::request::Request as GatewayRequest;
@@ -15,6 +14,7 @@ use hyper::{Method, Response, StatusCode};
 use mcp::json;
 use mcp::rpc::Raw;
 
+use super::checks::Proof;
 use super::endpoint::Endpoint;
 use super::events::Body;
 use super::exchange::{Refused, json as json_body, read, refuse};
@@ -46,7 +46,7 @@ impl Endpoint {
     /// Answers what is not MCP.
     pub(super) async fn rest(
         &self,
-        caller: &Caller,
+        proof: &Proof,
         head: &Head<'_>,
         body: Incoming,
     ) -> Result<Response<Body>, Refused> {
@@ -56,11 +56,11 @@ impl Endpoint {
             return Ok(not_allowed(&allowed));
         }
         if route == Route::Namespaces {
-            return Ok(self.namespaces());
+            return Ok(self.namespaces(proof));
         }
         // Nobody is greeted here, so the first one who asks waits for what is still starting.
         self.gateway.awake().await;
-        let client = self.gateway.principal(caller, &self.place(head)?);
+        let client = self.principal(proof, &self.place(proof, head)?);
         match route {
             Route::List => Ok(self.ask(&client, "tools/list", None).await),
             Route::Call(name) => self.call(&client, &name, head, body).await,
@@ -76,8 +76,8 @@ impl Endpoint {
     }
 
     /// The namespaces that `X-Namespace` may name. TD-75
-    fn namespaces(&self) -> Response<Body> {
-        let names = self.gateway.namespaces();
+    fn namespaces(&self, proof: &Proof) -> Response<Body> {
+        let names = self.gateway.namespaces_in(&self.gateway.place(), &proof.caller);
         let names: Vec<_> = names.iter().map(|name| json::quote(name.as_str())).collect();
         let text = format!(r#"{{"namespaces":[{}]}}"#, names.join(","));
         json_body(StatusCode::OK, text.into())

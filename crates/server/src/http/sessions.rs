@@ -48,6 +48,11 @@ impl Session {
         session
     }
 
+    /// Whether this caller has opened it.
+    pub fn is_of(&self, caller: &Caller) -> bool {
+        self.client.caller.identity == caller.identity
+    }
+
     /// The revision that was agreed on.
     pub fn revision(&self) -> Revision {
         self.client.introduction().map_or(Revision::NEWEST_LEGACY, |known| known.revision)

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use catalog::policy::Policies;
 use catalog::snapshot::Rules;
 use catalog::surface::Surface;
-use gateway::auth::BearerToken;
-use gateway::{Gateway, Settings as GatewaySettings};
+use gateway::auth::Keys;
+use gateway::{Gateway, Pace, Settings as GatewaySettings};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use hyper::body::Frame;
@@ -39,11 +40,13 @@ fn door(ttl: Duration) -> Arc<Endpoint> {
     let settings = GatewaySettings {
         upstreams: Vec::new(),
         rules: Rules::default(),
+        policies: Policies::default(),
+        pace: Pace::default(),
         surface: Surface::default(),
         spoken: Spoken::default(),
     };
     let gateway = Gateway::start(settings, &Spawner::new("no guard"));
-    let mut settings = Settings::new(BearerToken::new(TOKEN));
+    let mut settings = Settings::new(Keys::new(TOKEN));
     settings.session_ttl = ttl;
     open(gateway, settings, true, CancellationToken::new())
 }

@@ -3,9 +3,10 @@
 //! Times are counted in ticks of the crowd: nobody reads the clock for a request.
 
 use std::future::poll_fn;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -39,6 +40,8 @@ pub struct Traffic(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     clock: Clock,
+    /// Where the connection comes from, once it has begun.
+    address: OnceLock<IpAddr>,
     state: Mutex<State>,
     signs: Arc<Signs>,
     /// What the last request has shown.
@@ -88,6 +91,7 @@ impl Traffic {
         };
         Traffic(Arc::new(Shared {
             clock,
+            address: OnceLock::new(),
             state: Mutex::new(state),
             signs: Arc::default(),
             proof: Mutex::default(),
@@ -98,6 +102,15 @@ impl Traffic {
 
     pub fn signs(&self) -> &Arc<Signs> {
         &self.0.signs
+    }
+
+    /// Notes where the connection comes from.
+    pub fn comes_from(&self, address: IpAddr) {
+        _ = self.0.address.set(address);
+    }
+
+    pub fn address(&self) -> Option<IpAddr> {
+        self.0.address.get().copied()
     }
 
     pub fn proof(&self) -> Option<Arc<Proof>> {

@@ -1,6 +1,6 @@
 //! Bad requests over HTTP, one a line: the status and code that they get, and the next one works.
 
-use gateway::auth::BearerToken;
+use gateway::auth::Keys;
 use serde_json::{Value, json};
 use testkit::client::PATIENCE;
 use testkit::fake::Script;
@@ -258,7 +258,7 @@ async fn session_that_was_idle_for_a_day_is_gone() {
     let world = World::of([("a", Script::with_tools(["echo"]))]).active(&["*"]).start();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let settings = server::http::Settings::new(BearerToken::new("s3cret"));
+    let settings = server::http::Settings::new(Keys::new("s3cret"));
     let stop = CancellationToken::new();
     tokio::spawn(server::http::serve(world.gateway.clone(), listener, settings, stop));
     let own = ("Authorization", "Bearer s3cret");

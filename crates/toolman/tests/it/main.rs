@@ -4,6 +4,7 @@
 
 mod activation;
 mod bad_input;
+mod ceilings;
 mod command_line;
 mod conformance;
 mod faults;
@@ -21,6 +22,7 @@ mod modern;
 mod orphans;
 mod own_sessions;
 mod places;
+mod policies;
 mod protocol_support;
 mod proxying;
 mod real_peers;

@@ -3,13 +3,12 @@
 use mcp::json;
 
 use super::{apply, definition};
-use crate::selection::Selection;
-use crate::snapshot::Catalog;
-use crate::testing::catalog;
+use crate::testing::view;
+use crate::view::View;
 
 /// The catalog in the description, without the words before it.
-fn shown(catalog: &Catalog, selection: &Selection) -> String {
-    let definition = definition(catalog, selection);
+fn shown(view: &View) -> String {
+    let definition = definition(view);
     let [description] = json::members(definition.as_bytes(), ["description"]).unwrap();
     let description = json::string(description.unwrap()).unwrap();
     description.split_once("TOOLS:\n").unwrap().1.to_owned()
@@ -17,9 +16,9 @@ fn shown(catalog: &Catalog, selection: &Selection) -> String {
 
 /// The outcome of a call as text.
 fn call(upstreams: &str, arguments: &str) -> String {
-    let catalog = catalog(upstreams, &["git_log"]);
-    match apply(&catalog, &Selection::default(), Some(arguments.as_bytes())) {
-        Ok(done) => format!("{}\n{}", done.confirmation, shown(&catalog, &done.selection)),
+    let view = view(upstreams, &["git_log"]);
+    match apply(&view, Some(arguments.as_bytes())) {
+        Ok(done) => format!("{}\n{}", done.confirmation, shown(&view.selecting(done.selection))),
         Err(error) => error,
     }
 }
@@ -44,14 +43,11 @@ fn lists(tools_on: &str, tools_off: &str, resources_on: &str, resources_off: &st
 fn description_marks_what_is_on() {
     // TA-36, TA-39, TA-10: prompts are not in it
     assert_eq!(
-        shown(&catalog(UPSTREAMS, &["git_log", "git_repo:*"]), &Selection::default()),
+        shown(&view(UPSTREAMS, &["git_log", "git_repo:*"])),
         "* git_log: about log\n  git_status: about status\n\nRESOURCES:\n\
          * git_repo://head: about repo://head\n* git_repo://{id}: about repo://{id}"
     );
-    assert_eq!(
-        shown(&catalog("a: x", &[]), &Selection::default()),
-        "  a_x: about x\n\nRESOURCES:\n  (none)"
-    );
+    assert_eq!(shown(&view("a: x", &[])), "  a_x: about x\n\nRESOURCES:\n  (none)");
 }
 
 #[test]
@@ -151,9 +147,9 @@ fn missing_and_mistyped_lists_are_named() {
 
 #[test]
 fn what_was_switched_on_comes_with_its_definitions() {
-    let catalog = catalog(UPSTREAMS, &[]);
+    let view = view(UPSTREAMS, &[]);
     let arguments = lists("git_log", "", "git_repo://{id}", "");
-    let done = apply(&catalog, &Selection::default(), Some(arguments.as_bytes())).unwrap();
+    let done = apply(&view, Some(arguments.as_bytes())).unwrap();
     assert_eq!(
         done.definitions.unwrap(),
         r#"{"tools":[{"name":"git_log","description":"about log","inputSchema":{}}],"resourceTemplates":[{"uriTemplate":"git_repo://{id}","description":"about repo://{id}","inputSchema":{}}]}"#

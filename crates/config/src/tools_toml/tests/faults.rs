@@ -22,6 +22,12 @@ fn place_and_file_stand_before_the_problem() {
     );
 }
 
+/// What there can be at the top.
+const TOP: &str = "`active_toolsets`, `agent_policies`, `agents`, `default_access`, \
+    `default_policy`, `endpoints`, `exposed_tools`, `http`, `inactive`, `performance_settings`, \
+    `require_agent`, `security_settings`, `servers`, `surface`, `task_based_tool_selection`, \
+    `tokens`, `uri_style`";
+
 #[test]
 fn file_without_servers_is_shown_the_smallest_one() {
     let fault = "no servers; add at least one:\n[[servers]]\ncommand = \"uvx pjpd\"";
@@ -35,15 +41,15 @@ fn every_fault_is_reported_in_the_order_of_the_file() {
     check(
         "uri_style = 1\ntoolsets = []\n[[servers]]\nnamespace = 'a/b'\n\
          [[servers]]\ncommand = ''\nrestart = true\ncomand = 'x'\n",
-        "1:13: `uri_style` is an integer; it must be a string\n\
-         2:1: unknown key `toolsets` at the top; known are `active_toolsets`, `endpoints`, `http`, \
-         `inactive`, `servers`, `surface`, `uri_style`\n\
+        &"1:13: `uri_style` is an integer; it must be a string\n\
+         2:1: unknown key `toolsets` at the top; known are TOP\n\
          3:1: server 1 of `servers` has no `command` and no `url`; add one, such as \
          `command = \"uvx pjpd\"`\n\
          4:13: `namespace` is `a/b`: `/` is not allowed; use letters, digits, `_` and `-`\n\
          6:11: `command` is blank; write the command that starts the server\n\
          7:11: `restart` is a boolean; it must be a string\n\
-         8:1: unknown key `comand` in `[[servers]]`; did you mean `command`?",
+         8:1: unknown key `comand` in `[[servers]]`; did you mean `command`?"
+            .replace("TOP", TOP),
     );
 }
 
@@ -60,8 +66,8 @@ fn unknown_key_is_answered_with_the_nearest_or_all() {
     check_server(
         "python = 'tools'",
         "3:1: unknown key `python` in `[[servers]]`; known are `args`, `command`, `cwd`, \
-         `enabled`, `env`, `era`, `headers`, `name`, `namespace`, `restart`, \
-         `restart_delay_max`, `session`, `startup_timeout`, `timeout`, `transport`, `url`",
+         `description`, `enabled`, `env`, `era`, `headers`, `name`, `namespace`, `restart`, \
+         `restart_delay_max`, `session`, `startup_timeout`, `timeout`, `transport`, `type`, `url`",
     );
 }
 
@@ -152,8 +158,7 @@ fn shown_values_are_escaped_and_cut() {
     check_top(
         &format!("\"{long}\" = 1"),
         &format!(
-            "1:1: unknown key `\\u{{1b}}[2J\\n{}…` at the top; known are `active_toolsets`, \
-             `endpoints`, `http`, `inactive`, `servers`, `surface`, `uri_style`",
+            "1:1: unknown key `\\u{{1b}}[2J\\n{}…` at the top; known are {TOP}",
             "x".repeat(75)
         ),
     );
@@ -363,7 +368,7 @@ fn syntax_faults_are_reported_once_a_line_and_nothing_else() {
          4:13: missing comma between array elements; expected `,`\n\
          5:11: string values must be quoted; expected literal string",
     );
-    check("{\"mcpServers\": {}}", "1:1: invalid key-value pair; expected key");
+    check("{\"mcpServers\": {},", "1:18: no JSON here: EOF while parsing an object; mend it");
 }
 
 #[test]

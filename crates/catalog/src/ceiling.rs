@@ -1,0 +1,140 @@
+//! The ceiling: which items of one snapshot a caller may ever see.
+//!
+//! Computed once for a snapshot, the rules and the rights of a caller; a call only looks at a bit. What
+//! is outside of it is unknown, with the same words as what does not exist.
+
+use std::collections::HashSet;
+
+use mcp::items::Kind;
+use mcp::names::UpstreamName;
+
+use crate::policy::condition::Moment;
+use crate::policy::{Policies, Rights, Subject};
+use crate::snapshot::{Catalog, Item};
+
+#[derive(Clone, Debug, Default)]
+pub struct Ceiling {
+    /// What is within, by kind; everything, if absent.
+    held: Option<[Places; Kind::ALL.len()]>,
+    /// The tools whose calls the rules look at one by one.
+    guarded: Places,
+    /// The upstreams that something within is from.
+    upstreams: HashSet<UpstreamName>,
+    /// Tools that would be within if there were not too many.
+    pub cut: usize,
+}
+
+/// A set of places on a shelf.
+#[derive(Clone, Debug, Default)]
+struct Places(Box<[u64]>);
+
+impl Places {
+    fn of(count: usize) -> Places {
+        Places(vec![0; count.div_ceil(64)].into())
+    }
+
+    fn insert(&mut self, place: usize) {
+        self.0[place / 64] |= 1 << (place % 64);
+    }
+
+    fn contains(&self, place: usize) -> bool {
+        self.0.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 == 1)
+    }
+}
+
+impl Ceiling {
+    pub fn of(catalog: &Catalog, policies: &Policies, rights: &Rights, now: Moment) -> Ceiling {
+        if rights.is_operator() || !policies.are_in_force() {
+            return Ceiling::default();
+        }
+        let mut held = Kind::ALL.map(|kind| Places::of(catalog.items(kind).len()));
+        let mut ceiling =
+            Ceiling { guarded: Places::of(catalog.items(Kind::Tool).len()), ..Ceiling::default() };
+        let tools_max = policies.fallback.tools_max.unwrap_or(usize::MAX);
+        let mut tools = 0;
+        for item in Kind::ALL.into_iter().flat_map(|kind| catalog.items(kind)) {
+            let subject = Subject::of(item);
+            let Some(by) = policies.decide(rights, &subject, now, &mut |_| {}) else { continue };
+            if item.kind == Kind::Tool {
+                tools += 1;
+                if tools > tools_max {
+                    ceiling.cut += 1;
+                    continue;
+                }
+                if policies.needs_consent(rights, &subject, by)
+                    || policies.constrains(rights, &subject)
+                {
+                    ceiling.guarded.insert(item.place);
+                }
+            }
+            held[item.kind as usize].insert(item.place);
+            if !ceiling.upstreams.contains(&item.origin.upstream) {
+                ceiling.upstreams.insert(item.origin.upstream.clone());
+            }
+        }
+        ceiling.held = Some(held);
+        ceiling
+    }
+
+    pub fn holds(&self, item: &Item) -> bool {
+        self.held.as_ref().is_none_or(|held| held[item.kind as usize].contains(item.place))
+    }
+
+    /// Whether the rules look at each call of a tool.
+    pub fn is_guarded(&self, tool: &Item) -> bool {
+        self.guarded.contains(tool.place)
+    }
+
+    /// Whether anything of an upstream is within; `None` where no rule is in force.
+    pub fn reaches(&self, upstream: &UpstreamName) -> Option<bool> {
+        self.held.as_ref().map(|_| self.upstreams.contains(upstream))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp::items::Kind;
+
+    use super::Ceiling;
+    use crate::patterns::Patterns;
+    use crate::policy::condition::Moment;
+    use crate::policy::{Fallback, Listed, Policies, Rights};
+    use crate::testing::catalog;
+
+    fn exposing(server: &str, patterns: &[&str], tools_max: Option<usize>) -> Policies {
+        let listed = Listed { at: "exposed".into(), patterns: Patterns::parse(patterns).unwrap() };
+        Policies {
+            exposed: [(server.into(), listed)].into(),
+            fallback: Fallback { tools_max, ..Fallback::default() },
+            ..Policies::default()
+        }
+    }
+
+    #[test]
+    fn tools_beyond_the_limit_are_cut_in_listing_order() {
+        // TF-08
+        let catalog = catalog("git: d c b a e !ask r://x", &[]);
+        let policies = exposing("git", &["*"], Some(3));
+        let ceiling = Ceiling::of(&catalog, &policies, &Rights::default(), Moment(0));
+        let held = |kind| {
+            let items = catalog.items(kind).iter().filter(|item| ceiling.holds(item));
+            items.map(|item| item.origin.name.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(held(Kind::Tool), ["a", "b", "c"]);
+        assert_eq!(
+            (held(Kind::Prompt), held(Kind::Resource)),
+            (vec!["ask".into()], vec!["r://x".into()])
+        );
+        assert_eq!(ceiling.cut, 2);
+    }
+
+    #[test]
+    fn upstream_is_reached_if_anything_of_it_is_within() {
+        let catalog = catalog("git: log\nhub: log", &[]);
+        let policies = exposing("git", &["log"], None);
+        let ceiling = Ceiling::of(&catalog, &policies, &Rights::default(), Moment(0));
+        assert_eq!(ceiling.reaches(&"git".parse().unwrap()), Some(true));
+        assert_eq!(ceiling.reaches(&"hub".parse().unwrap()), Some(false));
+        assert_eq!(Ceiling::default().reaches(&"hub".parse().unwrap()), None);
+    }
+}
