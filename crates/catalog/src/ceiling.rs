@@ -44,7 +44,8 @@ impl Places {
 
 impl Ceiling {
     pub fn of(catalog: &Catalog, policies: &Policies, rights: &Rights, now: Moment) -> Ceiling {
-        if rights.is_operator() || !policies.are_in_force() {
+        let is_open = rights.is_operator() || !policies.are_in_force();
+        if is_open && rights.grants().is_none() {
             return Ceiling::default();
         }
         let mut held = Kind::ALL.map(|kind| Places::of(catalog.items(kind).len()));
@@ -53,6 +54,9 @@ impl Ceiling {
         let tools_max = policies.fallback.tools_max.unwrap_or(usize::MAX);
         let mut tools = 0;
         for item in Kind::ALL.into_iter().flat_map(|kind| catalog.items(kind)) {
+            if !is_granted(item, rights) {
+                continue;
+            }
             let subject = Subject::of(item);
             let Some(by) = policies.decide(rights, &subject, now, &mut |_| {}) else { continue };
             if item.kind == Kind::Tool {
@@ -89,6 +93,11 @@ impl Ceiling {
     pub fn reaches(&self, upstream: &UpstreamName) -> Option<bool> {
         self.held.as_ref().map(|_| self.upstreams.contains(upstream))
     }
+}
+
+/// Whether an item is in a toolset that is granted, where that is what counts.
+fn is_granted(item: &Item, rights: &Rights) -> bool {
+    rights.grants().is_none_or(|grants| item.toolsets.iter().any(|place| grants.contains(place)))
 }
 
 #[cfg(test)]

@@ -14,4 +14,5 @@ pub mod surface;
 #[cfg(test)]
 mod testing;
 pub mod tokens;
+pub mod toolset;
 pub mod view;

@@ -5,6 +5,7 @@
 
 pub mod condition;
 mod confirmation;
+pub mod permissions;
 mod rights;
 
 use std::collections::BTreeMap;
@@ -274,6 +275,11 @@ impl<'a> Subject<'a> {
     pub fn of(item: &'a Item) -> Subject<'a> {
         let origin = &item.origin;
         Subject::new(&origin.upstream, &origin.namespace, &origin.name, item.name.as_str())
+    }
+
+    /// Every spelling that a rule may use.
+    pub fn names(&self) -> &[String] {
+        &self.names
     }
 
     fn server_names(&self) -> impl Iterator<Item = &'a str> {

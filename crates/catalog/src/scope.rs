@@ -39,11 +39,16 @@ impl Scope {
     pub fn assemble(&self, offers: &[Offer<'_>], rules: &Rules) -> Catalog {
         let bare = Namespace::default();
         let shown = offers.iter().filter(|offer| self.holds(offer.namespace));
-        let shown: Vec<_> = match self.surface {
+        let offers: Vec<_> = match self.surface {
             Surface::Namespace => shown.map(|offer| Offer { namespace: &bare, ..*offer }).collect(),
+            Surface::Permission => {
+                let shown: Vec<_> = shown.collect();
+                let of = |toolset| shown.iter().map(move |offer| Offer { toolset, ..**offer });
+                rules.toolsets.iter().flat_map(|toolset| of(Some(toolset))).collect()
+            }
             Surface::Activate { .. } | Surface::Filter => shown.copied().collect(),
         };
-        Catalog::assemble(&shown, rules, self.surface.control_names())
+        Catalog::assemble(&offers, rules, self.surface.control_names())
     }
 }
 

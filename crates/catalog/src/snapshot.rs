@@ -14,6 +14,8 @@ use mcp::text::is_hidden;
 use mcp::uri_template::UriTemplate;
 
 use crate::patterns::Patterns;
+use crate::policy::Subject;
+use crate::toolset::{Toolset, ToolsetPlace, Toolsets};
 
 /// Length of a description in the catalog of `toolman_activate`, in characters.
 const SUMMARY_CHARS: usize = 132;
@@ -27,6 +29,8 @@ pub struct Offer<'a> {
     /// The namespace that the upstream has, whatever is shown of it.
     pub own_namespace: &'a Namespace,
     pub inventory: &'a Inventory,
+    /// The one toolset that is looked at: its items only, under its name.
+    pub toolset: Option<(ToolsetPlace, &'a Toolset)>,
 }
 
 /// How items are named and which start switched on.
@@ -34,6 +38,7 @@ pub struct Offer<'a> {
 pub struct Rules {
     pub starts_on: Patterns,
     pub uri_style: UriStyle,
+    pub toolsets: Toolsets,
 }
 
 /// Where an item comes from: its upstream, and its name there.
@@ -58,6 +63,8 @@ pub struct Item {
     /// The description on one line, cut for the catalog.
     pub summary: Box<str>,
     pub starts_on: bool,
+    /// The toolsets that it is shown for, where toolsets are shown.
+    pub toolsets: Vec<ToolsetPlace>,
     /// The arguments of a tool that are mirrored into header fields.
     pub param_headers: Vec<ParamHeader>,
     template: Option<Template>,
@@ -218,16 +225,27 @@ impl Shelf {
         reserved: &[&str],
         collisions: &mut Vec<Collision>,
     ) -> Shelf {
-        let mut owners: HashMap<NamespacedName, UpstreamName> = HashMap::new();
+        let mut owners: HashMap<NamespacedName, usize> = HashMap::new();
         let mut placed: Vec<(Item, &Namespace)> = Vec::new();
         for offer in offers {
             for definition in offer.inventory.of(kind) {
+                if !offer.takes(definition) {
+                    continue;
+                }
                 let item = Item::expose(kind, definition, offer, rules);
                 let kept = match owners.entry(item.name.clone()) {
                     _ if reserved.contains(&item.name.as_str()) => None,
-                    Entry::Occupied(owner) => Some(owner.get().clone()),
+                    Entry::Occupied(owner) => {
+                        let known = &mut placed[*owner.get()].0;
+                        if known.origin == item.origin {
+                            // The same item, for one toolset more.
+                            known.toolsets.extend(item.toolsets);
+                            continue;
+                        }
+                        Some(known.origin.upstream.clone())
+                    }
                     Entry::Vacant(place) => {
-                        place.insert(offer.upstream.clone());
+                        place.insert(placed.len());
                         placed.push((item, offer.namespace));
                         continue;
                     }
@@ -267,12 +285,27 @@ impl Shelf {
     }
 }
 
+impl Offer<'_> {
+    /// Whether a definition is shown: all, or those of the toolset.
+    fn takes(&self, definition: &Definition) -> bool {
+        self.toolset.is_none_or(|(_, toolset)| {
+            let plain = self.own_namespace.expose(definition.name());
+            let names = [definition.name(), plain.as_str()];
+            let subject = Subject::new(self.upstream, self.own_namespace, names[0], names[1]);
+            toolset.references.matches(self.upstream, subject.names())
+        })
+    }
+}
+
 impl Item {
     fn expose(kind: Kind, definition: &Definition, offer: &Offer<'_>, rules: &Rules) -> Item {
         let plain = offer.namespace.expose(definition.name());
-        let name = match kind {
-            Kind::Tool | Kind::Prompt => plain.clone(),
-            Kind::Resource | Kind::Template => {
+        let name = match (kind, offer.toolset) {
+            (Kind::Tool | Kind::Prompt, Some((_, toolset))) => {
+                NamespacedName::in_toolset(&toolset.name, definition.name())
+            }
+            (Kind::Tool | Kind::Prompt, None) => plain.clone(),
+            (Kind::Resource | Kind::Template, _) => {
                 offer.namespace.expose_uri(definition.name(), rules.uri_style)
             }
         };
@@ -288,6 +321,7 @@ impl Item {
             definition: definition.renamed(name.as_str()),
             summary: summarize(definition.description()),
             starts_on: rules.starts_on.matches(offer.upstream, &names),
+            toolsets: offer.toolset.map(|(place, _)| place).into_iter().collect(),
             param_headers: definition.param_headers().to_vec(),
             template: (kind == Kind::Template).then(|| Template {
                 matcher: UriTemplate::parse(definition.name()),

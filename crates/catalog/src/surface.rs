@@ -18,6 +18,8 @@ pub enum Surface {
     Filter,
     /// The same of one namespace, under bare names.
     Namespace,
+    /// The toolsets that a client is granted. TC-07
+    Permission,
 }
 
 impl Default for Surface {
@@ -40,7 +42,7 @@ impl Surface {
     pub fn control_names(self) -> &'static [&'static str] {
         match self {
             Surface::Activate { .. } => &[activate::NAME],
-            Surface::Filter | Surface::Namespace => &[],
+            Surface::Filter | Surface::Namespace | Surface::Permission => &[],
         }
     }
 
@@ -48,7 +50,7 @@ impl Surface {
     pub fn control_tools(self, view: &View) -> Option<String> {
         match self {
             Surface::Activate { .. } => Some(activate::definition(view)),
-            Surface::Filter | Surface::Namespace => None,
+            Surface::Filter | Surface::Namespace | Surface::Permission => None,
         }
     }
 
@@ -56,7 +58,7 @@ impl Surface {
     pub fn is_on(self, selection: &Selection, item: &Item) -> bool {
         match self {
             Surface::Activate { .. } => selection.is_on(item),
-            Surface::Filter | Surface::Namespace => true,
+            Surface::Filter | Surface::Namespace | Surface::Permission => true,
         }
     }
 
@@ -64,7 +66,7 @@ impl Surface {
     pub fn instructions(self) -> Option<&'static str> {
         match self {
             Surface::Activate { .. } => Some(activate::INSTRUCTIONS),
-            Surface::Filter | Surface::Namespace => None,
+            Surface::Filter | Surface::Namespace | Surface::Permission => None,
         }
     }
 

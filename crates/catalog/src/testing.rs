@@ -21,7 +21,7 @@ pub fn catalog(text: &str, starts_on: &[&str]) -> Arc<Catalog> {
 
 pub fn catalog_with(text: &str, starts_on: &[&str], uri_style: UriStyle) -> Arc<Catalog> {
     let starts_on = Patterns::parse(starts_on).unwrap();
-    Arc::new(assemble(text, &Rules { starts_on, uri_style }, &Scope::default()))
+    Arc::new(assemble(text, &Rules { starts_on, uri_style, ..Rules::default() }, &Scope::default()))
 }
 
 /// All of a catalog, as nobody has chosen anything.
@@ -42,6 +42,7 @@ fn assemble(text: &str, rules: &Rules, scope: &Scope) -> Catalog {
             namespace,
             own_namespace: namespace,
             inventory,
+            toolset: None,
         })
         .collect();
     scope.assemble(&offers, rules)

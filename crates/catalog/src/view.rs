@@ -94,6 +94,8 @@ impl View {
             Lookup::Found(_) | Lookup::Unknown => Lookup::Unknown,
             Lookup::Ambiguous(mut items) => {
                 items.retain(|item| self.ceiling.holds(item));
+                // In several toolsets it is the same item.
+                items.dedup_by(|a, b| a.origin == b.origin);
                 match items[..] {
                     [] => Lookup::Unknown,
                     [one] => Lookup::Found(one),

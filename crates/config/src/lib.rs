@@ -18,9 +18,11 @@ mod reader;
 mod syntax;
 mod toolman_json;
 mod tools_toml;
+mod toolsets;
 
 use std::path::Path;
 
+use catalog::policy::permissions::Permissions;
 use catalog::scope::Scope;
 use catalog::snapshot::Rules;
 use catalog::surface::Surface;
@@ -42,6 +44,8 @@ pub struct Config {
     pub surface: Surface,
     /// Who may see what.
     pub rulebook: Rulebook,
+    /// Which toolsets clients are granted.
+    pub permissions: Permissions,
     pub performance: Performance,
     /// Which tools tasks need, by their words.
     pub tasks: Vec<TaskPattern>,

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// A larger file is refused unread.
 pub const FILE_BYTES_MAX: u64 = 1024 * 1024;
+/// Toolsets of one file.
+pub const TOOLSETS_MAX: usize = 1_000;
 /// Levels of a JSON file.
 pub const JSON_DEPTH_MAX: usize = 32;
 /// Faults that are reported; of more only the number is told.

@@ -18,7 +18,7 @@ use crate::fault::Faults;
 use crate::limits::PATTERNS_MAX;
 use crate::performance::Performance;
 use crate::reader::{Section, Value};
-use crate::{Config, Server, Surroundings, performance, policies, tasks};
+use crate::{Config, Server, Surroundings, performance, policies, tasks, toolsets};
 
 /// The keys that are often written below `[[servers]]` by mistake.
 const TOP_KEYS: [&str; 4] = ["active_toolsets", "surface", "inactive", "uri_style"];
@@ -54,8 +54,12 @@ pub fn rest(
         value.choice(&words, faults)
     });
     let activate = Surface::Activate { inactive: inactive.unwrap_or_default() };
-    let surfaces =
-        [("activate", activate), ("filter", Surface::Filter), ("namespace", Surface::Namespace)];
+    let surfaces = [
+        ("activate", activate),
+        ("filter", Surface::Filter),
+        ("namespace", Surface::Namespace),
+        ("permission", Surface::Permission),
+    ];
     let surface = top.get("surface").and_then(|value| value.choice(&surfaces, faults));
     let surface = surface.unwrap_or(if usual == Surface::default() { activate } else { usual });
     let http = top.get("http").map(|value| http::read(&value, surroundings, faults));
@@ -63,6 +67,10 @@ pub fn rest(
     if let Some(value) = top.get("tokens") {
         http.tokens = tokens::read(&value, surroundings, faults);
     }
+    let toolsets = top.get("toolsets").map(|value| toolsets::read(&value, faults));
+    let toolsets = toolsets.unwrap_or_default();
+    let permissions = top.get("permissions");
+    let permissions = permissions.map(|value| toolsets::permissions(&value, &toolsets, faults));
     let rulebook = policies::read(&mut top, surroundings, faults);
     let tasks = top.get("task_based_tool_selection");
     let tasks = tasks.map(|value| tasks::read(&value, faults)).unwrap_or_default();
@@ -76,9 +84,11 @@ pub fn rest(
         rules: Rules {
             starts_on: starts_on.unwrap_or_default(),
             uri_style: uri_style.unwrap_or_default(),
+            toolsets,
         },
         surface,
         rulebook,
+        permissions: permissions.unwrap_or_default(),
         performance: Performance::default(),
         tasks,
         http,

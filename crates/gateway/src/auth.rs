@@ -18,6 +18,16 @@ pub struct Caller {
     pub identity: Arc<Identity>,
     /// Where it asks from; none on this machine's own pipes.
     pub address: Option<IpAddr>,
+    pub claims: Claims,
+}
+
+/// What a caller only says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Claims {
+    /// Whether it has named itself as a client, believed or not.
+    pub names_client: bool,
+    /// The toolsets that it says it is granted.
+    pub permissions: Option<Box<str>>,
 }
 
 /// Whom a caller has proven to be; what it chooses belongs to this.
@@ -35,6 +45,7 @@ pub struct Credentials<'a> {
     pub authorization: Option<&'a str>,
     pub agent: Option<&'a str>,
     pub client: Option<&'a str>,
+    pub permissions: Option<&'a str>,
     pub address: Option<IpAddr>,
 }
 
@@ -86,7 +97,11 @@ impl Keys {
             |name: Option<&str>| name.filter(|name| is_believed && is_name(name)).map(Into::into);
         let client: Option<Box<str>> = claimed(shown.client);
         let agent = token.agent.clone().or_else(|| claimed(shown.agent)).or_else(|| client.clone());
-        Some(Caller { identity: Arc::new(Identity { agent, client }), address })
+        let claims = Claims {
+            names_client: shown.client.is_some_and(is_name),
+            permissions: shown.permissions.map(Into::into),
+        };
+        Some(Caller { identity: Arc::new(Identity { agent, client }), address, claims })
     }
 }
 
@@ -109,8 +124,9 @@ pub fn is_same_secret(a: &[u8], b: &[u8]) -> bool {
 
 /// The caller on stdio: whoever started us, under the name that was given.
 pub fn local(agent: Option<&str>) -> Caller {
-    let identity = Identity { agent: agent.map(Into::into), client: None };
-    Caller { identity: Arc::new(identity), address: None }
+    let identity = Identity { agent: agent.map(Into::into), client: agent.map(Into::into) };
+    let claims = Claims { names_client: agent.is_some(), permissions: None };
+    Caller { identity: Arc::new(identity), address: None, claims }
 }
 
 /// Text that nobody can guess, for tokens and session ids.

@@ -30,6 +30,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use catalog::policy::Policies;
+use catalog::policy::permissions::Permissions;
 use catalog::scope::Scope;
 use catalog::selection::Selection;
 use catalog::snapshot::{Catalog, Rules};
@@ -63,6 +64,7 @@ pub struct Settings {
     pub upstreams: Vec<Member>,
     pub rules: Rules,
     pub policies: Policies,
+    pub permissions: Permissions,
     pub pace: Pace,
     pub surface: Surface,
     pub spoken: Spoken,
@@ -100,6 +102,7 @@ pub struct Gateway(Arc<Shared>);
 struct Shared {
     rules: Rules,
     policies: Policies,
+    permissions: Permissions,
     pace: Pace,
     consents: Consents,
     memory: Memory,
@@ -167,6 +170,7 @@ impl Gateway {
         let gateway = Gateway(Arc::new(Shared {
             rules: settings.rules,
             policies: settings.policies,
+            permissions: settings.permissions,
             pace: settings.pace,
             consents: Consents::new(),
             memory: Memory::new(settings.pace.remembers),

@@ -20,6 +20,10 @@ pub enum Misplaced {
     /// The place shows one namespace at a time, and none was named.
     NamespaceMissing,
     NamespaceUnknown,
+    /// The place is for clients that name themselves. TC-15
+    ClientMissing,
+    /// Nothing there is granted to the client.
+    Denied,
 }
 
 impl Place {
@@ -41,7 +45,7 @@ impl Gateway {
         caller: &Caller,
         namespace: Option<&str>,
     ) -> Result<Place, Misplaced> {
-        let rights = self.rights_of(caller);
+        let rights = self.rights_at(place, caller)?;
         let Some(named) = namespace else {
             let needs_one = place.0.surface == Surface::Namespace && place.0.namespace.is_none();
             if needs_one {
@@ -56,6 +60,22 @@ impl Gateway {
         Ok(Place::new(Scope { surface: place.0.surface, namespace, rights }))
     }
 
+    /// The rights of a caller at a place, where toolsets may have to be granted.
+    fn rights_at(&self, place: &Place, caller: &Caller) -> Result<Rights, Misplaced> {
+        let rights = self.rights_of(caller);
+        if place.0.surface != Surface::Permission {
+            return Ok(rights);
+        }
+        let permissions = &self.0.permissions;
+        if !caller.claims.names_client && !permissions.derives_client {
+            return Err(Misplaced::ClientMissing);
+        }
+        let client = caller.identity.client.as_deref();
+        let header = caller.claims.permissions.as_deref();
+        let granted = permissions.granted(&self.0.rules.toolsets, client, header);
+        if granted.is_empty() { Err(Misplaced::Denied) } else { Ok(rights.granting(granted)) }
+    }
+
     fn rights_of(&self, caller: &Caller) -> Rights {
         let agent = caller.identity.agent.as_deref();
         self.0.policies.rights_of(Who { agent, address: caller.address })
@@ -63,7 +83,8 @@ impl Gateway {
 
     /// The namespaces that a place can be narrowed to by a caller, who may see something there.
     pub fn namespaces_in(&self, place: &Place, caller: &Caller) -> Vec<&Namespace> {
-        let scope = place.0.with(self.rights_of(caller));
+        let Ok(rights) = self.rights_at(place, caller) else { return Vec::new() };
+        let scope = place.0.with(rights);
         let view = self.initial_view(&mut self.clients(), &scope);
         let mut namespaces: Vec<&Namespace> = Vec::new();
         for (namespace, upstream) in self.upstreams() {

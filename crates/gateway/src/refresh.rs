@@ -95,6 +95,7 @@ impl Gateway {
                 namespace,
                 own_namespace: namespace,
                 inventory,
+                toolset: None,
             })
             .collect();
         Arc::new(scope.assemble(&offers, &self.0.rules))

@@ -122,6 +122,11 @@ impl UriStyle {
 pub struct NamespacedName(Arc<str>);
 
 impl NamespacedName {
+    /// The name of an item in a toolset: toolset, `.`, name. TC-24
+    pub fn in_toolset(toolset: &str, name: &str) -> NamespacedName {
+        NamespacedName(format!("{toolset}.{name}").into())
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

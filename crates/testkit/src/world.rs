@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use catalog::patterns::Patterns;
 use catalog::policy::Policies;
+use catalog::policy::permissions::Permissions;
 use catalog::snapshot::Rules;
 use catalog::surface::{Inactive, Surface};
 use gateway::{Gateway, Member, Pace, Settings};
@@ -196,8 +197,9 @@ impl Plan {
         let surface = self.surface;
         Settings {
             upstreams: self.members.into_iter().map(|(member, _)| member).collect(),
-            rules: Rules { starts_on, uri_style: self.uri_style },
+            rules: Rules { starts_on, uri_style: self.uri_style, ..Rules::default() },
             policies: Policies::default(),
+            permissions: Permissions::default(),
             pace: Pace::default(),
             surface,
             spoken: Spoken::default(),

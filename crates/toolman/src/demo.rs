@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use catalog::patterns::Patterns;
 use catalog::policy::Policies;
+use catalog::policy::permissions::Permissions;
 use catalog::snapshot::Rules;
 use catalog::surface::Surface;
 use gateway::{Member, Pace, Settings};
@@ -42,6 +43,7 @@ pub fn settings() -> anyhow::Result<Settings> {
         upstreams: vec![Member { namespace: "demo".parse()?, upstream }],
         rules: Rules { starts_on, ..Rules::default() },
         policies: Policies::default(),
+        permissions: Permissions::default(),
         pace: Pace::default(),
         surface: Surface::default(),
         spoken: Spoken::default(),

@@ -95,6 +95,7 @@ fn load(path: PathBuf) -> Result<Plan, Misuse> {
         upstreams: config.servers.into_iter().map(member).collect(),
         rules: config.rules,
         policies: config.rulebook.policies,
+        permissions: config.permissions,
         pace: Pace {
             calls_at_once: config.performance.calls_at_once,
             remembers: config.performance.cached,

@@ -38,6 +38,11 @@ fn place(cli: &Cli, gateway: &Gateway, caller: &Caller) -> Result<Place, Misuse>
                     "`surface = \"namespace\"` needs `--namespace NAME` here; there are {names}"
                 )
             }
+            Misplaced::ClientMissing => {
+                "`surface = \"permission\"` needs `--agent NAME` here, or `client_id = \"derive\"`"
+                    .to_owned()
+            }
+            Misplaced::Denied => "no toolset is granted here; see `[permissions]`".to_owned(),
             Misplaced::NamespaceUnknown => {
                 format!("`--namespace` names none of the namespaces; there are {names}")
             }

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::Policies;
+use crate::toolset::ToolsetPlace;
 
 /// Who asks, as far as rules go.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,9 +23,21 @@ pub struct Rights {
     /// The places of the agent's conditions that its address does not meet.
     unmet: Vec<usize>,
     is_operator: bool,
+    /// The toolsets that are granted, where that is what counts.
+    grants: Option<Arc<[ToolsetPlace]>>,
 }
 
 impl Rights {
+    /// The same, and only these toolsets.
+    pub fn granting(self, toolsets: Vec<ToolsetPlace>) -> Rights {
+        Rights { grants: Some(toolsets.into()), ..self }
+    }
+
+    /// The toolsets that are granted, where that is what counts.
+    pub fn grants(&self) -> Option<&[ToolsetPlace]> {
+        self.grants.as_deref()
+    }
+
     /// The rights of whoever runs the gateway: no rule holds.
     pub fn operator() -> Rights {
         Rights { is_operator: true, ..Rights::default() }
@@ -54,7 +67,7 @@ impl Policies {
         Rights {
             agent: Some(name.as_ref().into()),
             unmet: (0..agent.conditions.len()).filter(is_unmet).collect(),
-            is_operator: false,
+            ..Rights::default()
         }
     }
 }

@@ -79,6 +79,7 @@ impl Checks {
             authorization: head.authorization.text(),
             agent: head.agent.once(),
             client: head.client.once(),
+            permissions: head.permissions.once(),
             address,
         })?;
         Some(Arc::new(Proof {
@@ -96,7 +97,7 @@ impl Checks {
 pub struct Proof {
     host: Option<Box<[u8]>>,
     token: Box<[u8]>,
-    claims: [Option<Box<[u8]>>; 2],
+    claims: [Option<Box<[u8]>>; 3],
     pub caller: Caller,
     /// The place of its first request, and the same as this caller may see it.
     pub standing: OnceLock<(Place, Place)>,
@@ -117,12 +118,12 @@ impl Proof {
 }
 
 /// What a request says of its caller.
-fn claims<'h>(head: &Head<'h>) -> [Option<&'h [u8]>; 2] {
+fn claims<'h>(head: &Head<'h>) -> [Option<&'h [u8]>; 3] {
     let told = |field: Field<'h>| {
         let value = field.value().map(HeaderValue::as_bytes);
         if field.is_repeated { Some(&b""[..]) } else { value }
     };
-    [told(head.agent), told(head.client)]
+    [told(head.agent), told(head.client), told(head.permissions)]
 }
 
 impl fmt::Debug for Proof {

@@ -181,6 +181,11 @@ impl Endpoint {
                     let reason = format!("name a namespace in `X-Namespace`; there are {names}");
                     refuse(StatusCode::BAD_REQUEST, &reason)
                 }
+                // TC-15, TC-16, TC-17
+                Misplaced::ClientMissing => {
+                    refuse(StatusCode::BAD_REQUEST, "name your client in `mcp-client-id`")
+                }
+                Misplaced::Denied => refuse(StatusCode::FORBIDDEN, "access denied"),
                 // TD-79
                 Misplaced::NamespaceUnknown => {
                     let reason = format!("there is no such namespace; there are {names}");

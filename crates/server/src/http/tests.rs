@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use catalog::policy::Policies;
+use catalog::policy::permissions::Permissions;
 use catalog::snapshot::Rules;
 use catalog::surface::Surface;
 use gateway::auth::Keys;
@@ -41,6 +42,7 @@ fn door(ttl: Duration) -> Arc<Endpoint> {
         upstreams: Vec::new(),
         rules: Rules::default(),
         policies: Policies::default(),
+        permissions: Permissions::default(),
         pace: Pace::default(),
         surface: Surface::default(),
         spoken: Spoken::default(),

@@ -21,6 +21,7 @@ mod many_upstreams;
 mod modern;
 mod orphans;
 mod own_sessions;
+mod permissions;
 mod places;
 mod policies;
 mod protocol_support;

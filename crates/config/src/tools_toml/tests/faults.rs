@@ -25,8 +25,8 @@ fn place_and_file_stand_before_the_problem() {
 /// What there can be at the top.
 const TOP: &str = "`active_toolsets`, `agent_policies`, `agents`, `default_access`, \
     `default_policy`, `endpoints`, `exposed_tools`, `http`, `inactive`, `performance_settings`, \
-    `require_agent`, `security_settings`, `servers`, `surface`, `task_based_tool_selection`, \
-    `tokens`, `uri_style`";
+    `permissions`, `require_agent`, `security_settings`, `servers`, `surface`, \
+    `task_based_tool_selection`, `tokens`, `toolsets`, `uri_style`";
 
 #[test]
 fn file_without_servers_is_shown_the_smallest_one() {
@@ -39,10 +39,10 @@ fn file_without_servers_is_shown_the_smallest_one() {
 #[test]
 fn every_fault_is_reported_in_the_order_of_the_file() {
     check(
-        "uri_style = 1\ntoolsets = []\n[[servers]]\nnamespace = 'a/b'\n\
+        "uri_style = 1\ntoolbox = []\n[[servers]]\nnamespace = 'a/b'\n\
          [[servers]]\ncommand = ''\nrestart = true\ncomand = 'x'\n",
         &"1:13: `uri_style` is an integer; it must be a string\n\
-         2:1: unknown key `toolsets` at the top; known are TOP\n\
+         2:1: unknown key `toolbox` at the top; known are TOP\n\
          3:1: server 1 of `servers` has no `command` and no `url`; add one, such as \
          `command = \"uvx pjpd\"`\n\
          4:13: `namespace` is `a/b`: `/` is not allowed; use letters, digits, `_` and `-`\n\
@@ -111,7 +111,7 @@ fn wrong_types_say_what_is_expected_and_found() {
 fn unknown_words_are_answered_with_the_known_ones() {
     check_top(
         "surface = 'grid'",
-        "1:11: `surface` is `grid`; it must be `activate` or `filter` or `namespace`",
+        "1:11: `surface` is `grid`; it must be `activate` or `filter` or `namespace` or `permission`",
     );
     check_top("inactive = 'shown'", "1:12: `inactive` is `shown`; it must be `hidden` or `stub`");
     check_top("uri_style = ''", "1:13: `uri_style` is ``; it must be `underscore` or `rfc`");
@@ -151,7 +151,7 @@ fn shown_values_are_escaped_and_cut() {
     check_top(
         &format!("surface = \"{long}\""),
         &format!(
-            "1:11: `surface` is `\\u{{1b}}[2J\\n{}…`; it must be `activate` or `filter` or `namespace`",
+            "1:11: `surface` is `\\u{{1b}}[2J\\n{}…`; it must be `activate` or `filter` or `namespace` or `permission`",
             "x".repeat(75)
         ),
     );
