@@ -59,6 +59,10 @@ pub struct Config {
 pub struct Server {
     pub namespace: Namespace,
     pub settings: Settings,
+    /// The section as it is written, nothing expanded.
+    pub written: serde_json::Map<String, serde_json::Value>,
+    /// Whether its command is one for the shell.
+    pub runs_in_shell: bool,
 }
 
 /// The value of an environment variable.

@@ -21,6 +21,8 @@ pub(crate) use conditions::networks;
 #[derive(Clone, Debug, Default)]
 pub struct Rulebook {
     pub policies: Policies,
+    /// `security_settings` as they are written.
+    pub security: Option<serde_json::Value>,
     /// Whether the file wants every call on record.
     pub audits_all: Option<bool>,
     pub log_level: Option<String>,
@@ -66,6 +68,7 @@ pub(crate) fn read(
     }
     if let Some(value) = top.get("security_settings") {
         security(&value, &file, &mut book, faults);
+        book.security = Some(value.json());
     }
     book
 }

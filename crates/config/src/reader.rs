@@ -5,6 +5,7 @@
 
 use catalog::error::quoted;
 use mcp::text::shorten;
+use serde_json::Value as Json;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
@@ -72,6 +73,11 @@ impl<'t> Section<'t> {
 impl<'t> Value<'t> {
     pub fn node(&self) -> &'t DeValue<'t> {
         self.node.get_ref()
+    }
+
+    /// The same as JSON has it.
+    pub fn json(&self) -> Json {
+        json_of(self.node())
     }
 
     /// Where it begins in the text.
@@ -189,5 +195,26 @@ impl<'t> Value<'t> {
             return None;
         };
         Some(Section::new(table, whereabouts))
+    }
+}
+
+/// A value as JSON has it.
+fn json_of(value: &DeValue<'_>) -> Json {
+    match value {
+        DeValue::String(text) => Json::from(text.as_ref()),
+        DeValue::Boolean(boolean) => Json::from(*boolean),
+        DeValue::Integer(integer) => {
+            i64::from_str_radix(integer.as_str(), integer.radix()).map_or(Json::Null, Json::from)
+        }
+        DeValue::Float(float) => float.as_str().parse::<f64>().map_or(Json::Null, Json::from),
+        DeValue::Datetime(time) => Json::from(time.to_string()),
+        DeValue::Array(array) => array.iter().map(|value| json_of(value.get_ref())).collect(),
+        DeValue::Table(table) => {
+            let member = |(key, value): (&toml::Spanned<_>, &toml::Spanned<_>)| {
+                let key: &DeString<'_> = key.get_ref();
+                (key.to_string(), json_of(value.get_ref()))
+            };
+            table.iter().map(member).collect()
+        }
     }
 }

@@ -91,6 +91,16 @@ impl Folder {
         running
     }
 
+    /// The same, where programs are looked for in a folder of this one first.
+    pub async fn start_with_path(&self, agent: &str, folder: &str) -> Running {
+        let mut command = self.command(&["--agent", agent]);
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.env("PATH", format!("{}:{path}", self.path().join(folder).display()));
+        let mut running = Folder::start_command(command);
+        running.client.initialize(json!({})).await;
+        running
+    }
+
     /// Starts the binary as an MCP server, before the handshake.
     pub fn start_raw(&self) -> Running {
         Folder::start_command(self.command(&[]))

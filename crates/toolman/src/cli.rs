@@ -60,6 +60,8 @@ pub enum Command {
     ///
     /// Ends with 1 if it is denied.
     Explain(Explain),
+    /// Print the least configuration for a task, with the reason for each tool
+    Plan(Plan),
     /// Make a token that proves an agent, and the lines for the configuration
     Token(Token),
     /// Print completions for a shell: `toolman completions bash > …`
@@ -112,6 +114,39 @@ pub struct Explain {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Servers and rules are taken from the configuration, if there is one; what it does not \
+    expose, or calls dangerous, is left out and said so on stderr.\n\nExample:\n  \
+    toolman plan --service user-api --task 'add an endpoint and test it' > toolman.json"
+)]
+pub struct Plan {
+    /// The service that the task is about
+    #[arg(long, value_name = "NAME", required_unless_present = "taskrun")]
+    pub service: Option<String>,
+    /// What is to be done, in words
+    #[arg(long, value_name = "TEXT", required_unless_present = "taskrun")]
+    pub task: Option<String>,
+    /// A document with `spec.serviceName` and `spec.taskDescription`, such as a `TaskRun`
+    #[arg(long, value_name = "FILE")]
+    pub taskrun: Option<PathBuf>,
+    /// Print JSON or TOML
+    #[arg(long, value_enum, default_value = "json")]
+    pub format: PlanFormat,
+    /// Print a `ConfigMap` of this name, with the JSON in it
+    #[arg(long, value_name = "NAME")]
+    pub configmap: Option<String>,
+    /// Start the planned servers instead, and tell which planned tools they do not have
+    #[arg(long)]
+    pub check: bool,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum PlanFormat {
+    Json,
+    Toml,
 }
 
 #[derive(Debug, Args)]

@@ -2,9 +2,11 @@
 
 use std::fs::File;
 use std::os::fd::IntoRawFd as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use catalog::scope::Scope;
+use config::Config;
+use config::fault::Fault;
 use config::http::Http;
 use gateway::{Gateway, Member, Pace, Settings};
 use tokio::signal::unix::{SignalKind, signal};
@@ -50,6 +52,29 @@ impl Plan {
         Ok(Plan::read(cli)?)
     }
 
+    fn of(config: Config, source: Source) -> Result<Plan, Misuse> {
+        if let Some(level) = &config.rulebook.log_level {
+            log::set_level(level);
+        }
+        let member = |server: config::Server| Member {
+            namespace: server.namespace,
+            upstream: server.settings,
+        };
+        let settings = Settings {
+            spoken: door::spoken(&config.http)?,
+            upstreams: config.servers.into_iter().map(member).collect(),
+            rules: config.rules,
+            policies: config.rulebook.policies,
+            permissions: config.permissions,
+            pace: Pace {
+                calls_at_once: config.performance.calls_at_once,
+                remembers: config.performance.cached,
+            },
+            surface: config.surface,
+        };
+        Ok(Plan { settings, source, http: config.http, endpoints: config.endpoints })
+    }
+
     pub fn start(self) -> Host {
         let gateway = Gateway::start(self.settings, &Spawner::new(own_binary()));
         Host { gateway, source: self.source }
@@ -57,6 +82,11 @@ impl Plan {
 }
 
 impl Host {
+    /// Starts what a configuration says.
+    pub fn of(config: Config) -> Result<Host, Misuse> {
+        Ok(Plan::of(config, Source::Demo)?.start())
+    }
+
     /// Starts what the configuration says; it must be there.
     pub fn start(cli: &Cli) -> anyhow::Result<Host> {
         Ok(Plan::read(cli)?.start())
@@ -79,35 +109,25 @@ fn file(cli: &Cli) -> Option<PathBuf> {
     cli.config.clone().or_else(named).or_else(here)
 }
 
-fn load(path: PathBuf) -> Result<Plan, Misuse> {
+/// The configuration, if there is one.
+pub fn configuration(cli: &Cli) -> Result<Option<Config>, Misuse> {
+    file(cli).map(|path| read(&path)).transpose()
+}
+
+fn read(path: &Path) -> Result<Config, Misuse> {
     let environment = |name: &str| std::env::var(name).ok();
-    let config = config::load(&path, &environment).map_err(|faults| {
-        let lines: Vec<_> = faults.iter().map(ToString::to_string).collect();
-        Misuse(format!("bad configuration\n{}", lines.join("\n")))
-    })?;
-    if let Some(level) = &config.rulebook.log_level {
-        log::set_level(level);
-    }
-    let member =
-        |server: config::Server| Member { namespace: server.namespace, upstream: server.settings };
-    let settings = Settings {
-        spoken: door::spoken(&config.http)?,
-        upstreams: config.servers.into_iter().map(member).collect(),
-        rules: config.rules,
-        policies: config.rulebook.policies,
-        permissions: config.permissions,
-        pace: Pace {
-            calls_at_once: config.performance.calls_at_once,
-            remembers: config.performance.cached,
-        },
-        surface: config.surface,
-    };
-    Ok(Plan {
-        settings,
-        source: Source::File(path),
-        http: config.http,
-        endpoints: config.endpoints,
-    })
+    config::load(path, &environment).map_err(|faults| misuse(&faults))
+}
+
+/// Faults as wrong use.
+pub fn misuse(faults: &[Fault]) -> Misuse {
+    let lines: Vec<_> = faults.iter().map(ToString::to_string).collect();
+    Misuse(format!("bad configuration\n{}", lines.join("\n")))
+}
+
+fn load(path: PathBuf) -> Result<Plan, Misuse> {
+    let config = read(&path)?;
+    Plan::of(config, Source::File(path))
 }
 
 /// A token that is cancelled by SIGINT and SIGTERM; a second signal ends the process at once.

@@ -8,6 +8,7 @@ mod door;
 mod explain;
 mod host;
 mod log;
+mod plan;
 mod report;
 mod run;
 mod serve;
@@ -58,6 +59,7 @@ async fn run(cli: Cli) -> anyhow::Result<i32> {
         Some(Command::Check(check)) => check::run(&cli, check).await,
         Some(Command::Tools(tools)) => tools::run(&cli, tools).await,
         Some(Command::Explain(explain)) => explain::run(&cli, explain).await,
+        Some(Command::Plan(plan)) => plan::run(&cli, plan).await,
         Some(Command::Token(token)) => token::run(token),
         Some(Command::Completions { shell }) => {
             terminal::print(&cli::completions(*shell))?;

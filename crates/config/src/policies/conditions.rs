@@ -6,7 +6,6 @@ use catalog::policy::Listed;
 use catalog::policy::condition::{Condition, Constraint, DAY_MINUTES, Window};
 use ipnet::IpNet;
 use mcp::text::shorten;
-use serde_json::Value as Json;
 use toml::de::DeValue;
 
 use crate::fault::Faults;
@@ -121,7 +120,7 @@ pub(crate) fn networks(value: &Value<'_>, faults: &mut Faults<'_>) -> Vec<IpNet>
 
 fn constraint(value: &Value<'_>, faults: &mut Faults<'_>) -> Option<Constraint> {
     let schema = match value.node() {
-        DeValue::Table(_) => json_of(value.node()),
+        DeValue::Table(_) => value.json(),
         _ => {
             value.report_type("a JSON Schema, as a table", faults);
             return None;
@@ -132,27 +131,6 @@ fn constraint(value: &Value<'_>, faults: &mut Faults<'_>) -> Option<Constraint> 
         Err(problem) => {
             value.report(&format!("is no JSON Schema: {}", shorten(&problem)), faults);
             None
-        }
-    }
-}
-
-/// A value as JSON has it.
-fn json_of(value: &DeValue<'_>) -> Json {
-    match value {
-        DeValue::String(text) => Json::from(text.as_ref()),
-        DeValue::Boolean(boolean) => Json::from(*boolean),
-        DeValue::Integer(integer) => {
-            i64::from_str_radix(integer.as_str(), integer.radix()).map_or(Json::Null, Json::from)
-        }
-        DeValue::Float(float) => float.as_str().parse::<f64>().map_or(Json::Null, Json::from),
-        DeValue::Datetime(time) => Json::from(time.to_string()),
-        DeValue::Array(array) => array.iter().map(|value| json_of(value.get_ref())).collect(),
-        DeValue::Table(table) => {
-            let member = |(key, value): (&toml::Spanned<_>, &toml::Spanned<_>)| {
-                let key: &std::borrow::Cow<'_, str> = key.get_ref();
-                (key.to_string(), json_of(value.get_ref()))
-            };
-            table.iter().map(member).collect()
         }
     }
 }

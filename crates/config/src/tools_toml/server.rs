@@ -34,6 +34,7 @@ pub struct Draft {
     restart: Restart,
     startup_timeout: Duration,
     call_timeout: Option<Duration>,
+    written: serde_json::Map<String, serde_json::Value>,
 }
 
 /// The servers that are to run, each under its name.
@@ -52,11 +53,16 @@ pub fn finish(
 
 impl Draft {
     fn finish(self, name: UpstreamName, call_timeout: Duration) -> Option<Server> {
+        let launch = self.launch?;
+        let runs_in_shell =
+            matches!(&launch, Launch::Command(Command { line: CommandLine::Shell(_), .. }));
         Some(Server {
             namespace: self.namespace,
+            written: self.written,
+            runs_in_shell,
             settings: Settings {
                 name,
-                launch: self.launch?,
+                launch,
                 era: self.era,
                 session: self.session,
                 restart: self.restart,
@@ -166,6 +172,7 @@ fn draft(
         call_timeout: section
             .get("timeout")
             .map(|_| wait(&mut section, "timeout", CALL_TIMEOUT, faults)),
+        written: value.json().as_object().cloned().unwrap_or_default(),
     };
     section.close(&TOP_KEYS, faults);
     draft

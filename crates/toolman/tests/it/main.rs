@@ -23,6 +23,7 @@ mod orphans;
 mod own_sessions;
 mod permissions;
 mod places;
+mod plans;
 mod policies;
 mod protocol_support;
 mod proxying;
