@@ -6,6 +6,7 @@ pub mod ceiling;
 pub mod error;
 pub mod patterns;
 pub mod policy;
+pub mod ref_id;
 pub mod scope;
 pub mod selection;
 pub mod snapshot;

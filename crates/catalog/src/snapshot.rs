@@ -4,17 +4,20 @@
 //! beside each, so that nobody has to take a name apart.
 
 use std::collections::hash_map::Entry;
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 use foldhash::{HashMap, HashMapExt as _};
 use mcp::headers::ParamHeader;
 use mcp::items::{Definition, Inventory, Kind};
 use mcp::names::{Namespace, NamespacedName, UpstreamName, UriStyle};
+use mcp::rpc::Raw;
 use mcp::text::is_hidden;
 use mcp::uri_template::UriTemplate;
 
 use crate::patterns::Patterns;
 use crate::policy::Subject;
+use crate::ref_id::RefId;
 use crate::toolset::{Toolset, ToolsetPlace, Toolsets};
 
 /// Length of a description in the catalog of `toolman_activate`, in characters.
@@ -68,6 +71,9 @@ pub struct Item {
     /// The arguments of a tool that are mirrored into header fields.
     pub param_headers: Vec<ParamHeader>,
     template: Option<Template>,
+    /// The definition as the upstream gave it.
+    source: Raw,
+    ref_id: OnceLock<RefId>,
 }
 
 #[derive(Clone, Debug)]
@@ -298,6 +304,11 @@ impl Offer<'_> {
 }
 
 impl Item {
+    /// What the item is known by as it is now: another definition has another ref id.
+    pub fn ref_id(&self) -> &RefId {
+        self.ref_id.get_or_init(|| RefId::of(&self.source, &self.origin.upstream))
+    }
+
     fn expose(kind: Kind, definition: &Definition, offer: &Offer<'_>, rules: &Rules) -> Item {
         let plain = offer.namespace.expose(definition.name());
         let name = match (kind, offer.toolset) {
@@ -327,6 +338,8 @@ impl Item {
                 matcher: UriTemplate::parse(definition.name()),
                 prefixes: prefixes(offer),
             }),
+            source: definition.raw().clone(),
+            ref_id: OnceLock::new(),
             name,
         }
     }

@@ -3,6 +3,8 @@
 //! Whatever is not asked for stays as it was sent. The checks are strict where two parsers could
 //! disagree (duplicate members, other spellings), because an upstream may read what we did not.
 
+pub mod canonical;
+
 mod scan;
 
 use std::borrow::Cow;

@@ -127,3 +127,11 @@ fn summary_is_one_line_of_132_characters() {
     assert_eq!(summarize(&"é".repeat(1_000_000)).chars().count(), 132);
     assert_eq!(summarize(&"ab ".repeat(100)).chars().count(), 132);
 }
+
+#[test]
+fn ref_id_is_of_the_definition_under_its_own_name() {
+    let [one, other] = ["git/a: log", "git/b: log"].map(|text| catalog(text, &[]));
+    let ref_id = |catalog: &Catalog| catalog.items(Kind::Tool)[0].ref_id().to_string();
+    assert_eq!(ref_id(&one), ref_id(&other));
+    assert_ne!(ref_id(&one), ref_id(&catalog("svn: log", &[])));
+}
