@@ -3,6 +3,7 @@
 //! A file is read whole and every fault in it is reported at once, with its place. That servers
 //! run is not known here.
 
+pub mod audit;
 pub mod fault;
 pub mod http;
 pub mod performance;
@@ -29,6 +30,7 @@ use catalog::surface::Surface;
 use mcp::names::Namespace;
 use upstream::supervisor::Settings;
 
+use crate::audit::Audit;
 use crate::fault::{Fault, Faults};
 use crate::http::Http;
 use crate::performance::Performance;
@@ -52,6 +54,8 @@ pub struct Config {
     pub http: Http,
     /// Paths beside the usual one, with what is shown there.
     pub endpoints: Vec<(String, Scope)>,
+    /// `None` where the file says nothing of it.
+    pub audit: Option<Audit>,
 }
 
 /// One server and the prefix of its names.

@@ -18,3 +18,7 @@ pub const TOKEN_CHARS_MIN: usize = 16;
 pub const SESSION_TTL: Duration = Duration::from_hours(24);
 /// Longest wait that can be configured.
 pub const DURATION_MAX: Duration = Duration::from_hours(24);
+/// How long the audit trail is kept, unless another time is written.
+pub const RETENTION_DAYS: u32 = 30;
+/// The longest time that can be written: ten years.
+pub const RETENTION_DAYS_MAX: u32 = 3_650;

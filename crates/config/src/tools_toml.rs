@@ -1,5 +1,6 @@
 //! `tools.toml`, the native format.
 
+mod audit;
 mod endpoints;
 mod http;
 mod names;
@@ -74,6 +75,7 @@ pub fn rest(
     let rulebook = policies::read(&mut top, surroundings, faults);
     let tasks = top.get("task_based_tool_selection");
     let tasks = tasks.map(|value| tasks::read(&value, faults)).unwrap_or_default();
+    let audit = top.get("audit").map(|value| audit::read(&value, surroundings, faults));
     let endpoints = top.get("endpoints");
     let namespaces: Vec<_> = servers.iter().map(|server| &server.namespace).collect();
     let endpoints =
@@ -93,6 +95,7 @@ pub fn rest(
         tasks,
         http,
         endpoints: endpoints.unwrap_or_default(),
+        audit,
     }
 }
 

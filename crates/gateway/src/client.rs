@@ -46,6 +46,8 @@ pub enum Owner {
 pub struct Introduction {
     pub revision: Revision,
     pub capabilities: Raw,
+    /// Its name and version.
+    pub client: Option<Box<str>>,
 }
 
 /// How far a client has come with its handshake.
@@ -132,6 +134,7 @@ impl Client {
             _ = introduction.set(Introduction {
                 revision: Revision::NEWEST_LEGACY,
                 capabilities: Raw::trusted("{}"),
+                client: None,
             });
             Stage::Introduced
         } else {

@@ -20,6 +20,7 @@ use upstream::connection::Call;
 use upstream::supervisor::Upstream;
 
 use crate::Gateway;
+use crate::audit;
 use crate::client::{Client, Introduction, Outlet, Owner};
 use crate::consent::Leave;
 use crate::error::Error;
@@ -119,13 +120,20 @@ impl Gateway {
     /// Answers what both eras have.
     async fn answer(&self, asking: &Asking<'_>) -> Result<Answer, Error> {
         let view = asking.client.view();
+        match self.note(asking, &view) {
+            None => self.answer_from(asking, &view).await,
+            Some(note) => note.finish(self.answer_from(asking, &view).await),
+        }
+    }
+
+    async fn answer_from(&self, asking: &Asking<'_>, view: &View) -> Result<Answer, Error> {
         match asking.request.method.as_str() {
-            "tools/list" => self.list(asking, &view, Kind::Tool).map(Answer::Whole),
-            "resources/list" => self.list(asking, &view, Kind::Resource).map(Answer::Whole),
+            "tools/list" => self.list(asking, view, Kind::Tool).map(Answer::Whole),
+            "resources/list" => self.list(asking, view, Kind::Resource).map(Answer::Whole),
             "resources/templates/list" => {
-                self.list(asking, &view, Kind::Template).map(Answer::Whole)
+                self.list(asking, view, Kind::Template).map(Answer::Whole)
             }
-            "prompts/list" => self.list(asking, &view, Kind::Prompt).map(Answer::Whole),
+            "prompts/list" => self.list(asking, view, Kind::Prompt).map(Answer::Whole),
             "tools/call" => {
                 let params = asking.request.subject("tools/call")?;
                 if view.scope().surface.control_names().contains(&params.name()) {
@@ -218,7 +226,8 @@ impl Gateway {
     pub fn assume_introduced(&self, client: &Client) {
         if let Ok(introducing) = client.begin_introduction() {
             let revision = Revision::V2024_11_05;
-            introducing.finish(Introduction { revision, capabilities: Raw::trusted("{}") });
+            let capabilities = Raw::trusted("{}");
+            introducing.finish(Introduction { revision, capabilities, client: None });
             client.mark_ready();
         }
     }
@@ -405,6 +414,8 @@ impl Gateway {
 fn read_introduction(params: Option<&Raw>, spoken: &Spoken) -> Result<Introduction, Fault> {
     let params = params.ok_or(Fault::Missing("protocolVersion"))?;
     let [version, capabilities] = params.members(["protocolVersion", "capabilities"])?;
+    // Nothing hangs on it, so that what is wrong with it does not matter.
+    let client = params.members(["clientInfo"]).ok().and_then(|[client]| client);
     let version = version.ok_or(Fault::Missing("protocolVersion"))?;
     let version = json::string(version)
         .ok_or(Fault::WrongType { member: "protocolVersion", expected: "a string" })?;
@@ -413,6 +424,7 @@ fn read_introduction(params: Option<&Raw>, spoken: &Spoken) -> Result<Introducti
     Ok(Introduction {
         revision: spoken.negotiate(&version),
         capabilities: Raw::trusted(capabilities),
+        client: client.and_then(audit::client_name),
     })
 }
 

@@ -4,6 +4,7 @@
 
 pub use upstream::answer;
 
+pub mod audit;
 pub mod auth;
 pub mod client;
 pub mod definitions;
@@ -25,7 +26,7 @@ mod watches;
 mod welcome;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -47,6 +48,7 @@ use tokio_util::sync::CancellationToken;
 use upstream::launch::Spawner;
 use upstream::supervisor::{Phase, Settings as UpstreamSettings, Upstream};
 
+use crate::audit::Trail;
 use crate::auth::{Caller, Identity};
 use crate::client::{Client, Owner};
 use crate::consent::Consents;
@@ -113,6 +115,8 @@ struct Shared {
     clients: Mutex<Clients>,
     last_client: AtomicU64,
     metrics: Metrics,
+    /// Where calls are recorded, if they are.
+    trail: OnceLock<Arc<Trail>>,
     /// What the newest snapshot was made of.
     shown: ArcSwap<Vec<Arc<Inventory>>>,
     /// Counts the snapshots, so that one can wait for the next.
@@ -185,6 +189,7 @@ impl Gateway {
             }),
             last_client: AtomicU64::new(0),
             metrics,
+            trail: OnceLock::new(),
             shown: ArcSwap::default(),
             generation: watch::Sender::new(0),
             watches: Mutex::default(),

@@ -37,6 +37,14 @@ pub const SHOWN_ARGUMENTS_CHARS_MAX: usize = 2_000;
 pub const MEMORY_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Events of all upstreams that wait to be looked at.
 pub const EVENTS_MAX: usize = 1_024;
+/// Records of calls that wait to be written; more are lost.
+pub const RECORDS_MAX: usize = 8_192;
+/// Bytes of arguments and results that wait with them; more are recorded without.
+pub const RECORDED_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// What is no longer is copied for its record: a part would keep the whole that it was read from.
+pub const COPIED_BYTES_MAX: usize = 4 * 1024;
+/// How long a record waits for others, so that all are written at once.
+pub const RECORDS_GATHER: Duration = Duration::from_millis(20);
 /// Of an upstream's instructions, how much is passed on.
 pub const INSTRUCTIONS_CHARS_MAX: usize = 4_000;
 

@@ -16,7 +16,7 @@ pub async fn run(cli: &Cli, check: &Check) -> anyhow::Result<i32> {
     if let Some(report) = &report {
         printed = terminal::print(&if check.json { report.json() } else { report.text() });
     }
-    host.gateway.stop().await;
+    host.stop().await;
     printed?;
     Ok(i32::from(!report.is_some_and(|report| report.is_fine())))
 }

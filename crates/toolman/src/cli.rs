@@ -64,6 +64,12 @@ pub enum Command {
     Plan(Plan),
     /// Make a token that proves an agent, and the lines for the configuration
     Token(Token),
+    /// Read the audit trail: who has used what, and whether anybody has changed the record
+    #[command(subcommand)]
+    Audit(Audit),
+    /// Make policies for agents
+    #[command(subcommand)]
+    Policy(Policy),
     /// Print completions for a shell: `toolman completions bash > …`
     Completions { shell: Shell },
 }
@@ -175,6 +181,77 @@ pub enum Tools {
         #[arg(default_value = "{}")]
         arguments: String,
         /// Print the whole result as JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Audit {
+    /// Walk all files and say the first place where a record was changed, left out or put in
+    ///
+    /// Exit code 0 if all records hold together, 1 if not.
+    Verify {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show calls, the newest last
+    Show {
+        #[command(flatten)]
+        choice: Choice,
+        /// Only what was not let through
+        #[arg(long)]
+        denied: bool,
+        /// Show at most this many, the newest
+        #[arg(long, value_name = "COUNT", default_value_t = 100,
+            value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        limit: u32,
+        /// Print the records as JSON, one a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Count calls, errors and denials, with durations and bytes
+    Stats {
+        #[command(flatten)]
+        choice: Choice,
+        /// What a row is for [default: an agent and a tool]
+        #[arg(long, value_enum)]
+        by: Option<StatsBy>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Which calls of the trail count.
+#[derive(Debug, Args)]
+pub struct Choice {
+    /// Only calls of this tool, resource or prompt; a `*` at the end stands for anything
+    #[arg(long, value_name = "NAME")]
+    pub tool: Option<String>,
+
+    /// Only calls since then: `30m`, `1h` or `7d` ago, or a day such as 2026-07-28
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum StatsBy {
+    Agent,
+    Tool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Policy {
+    /// Print the least policy that allows what an agent has used with success, by the audit trail
+    ///
+    /// Say with `--agent NAME` which one.
+    Suggest {
+        /// Only what was used since then: `1h` or `7d` ago, or a day such as 2026-07-28
+        #[arg(long, value_name = "TIME")]
+        since: Option<String>,
+        /// Print `agent_policies` as JSON instead of TOML
         #[arg(long)]
         json: bool,
     },

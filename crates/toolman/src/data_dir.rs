@@ -9,14 +9,16 @@ use config::http::{Http, TokenSource, weakness};
 
 use crate::cli::{Cli, Misuse};
 
-/// The folder to use, made if need be.
+/// The folder to use, which may not be there yet.
+pub fn folder(cli: &Cli) -> Result<PathBuf, Misuse> {
+    cli.data_dir.clone().or_else(default_folder).ok_or_else(|| {
+        Misuse("there is no home folder; say with `--data-dir DIR` where to keep data".into())
+    })
+}
+
+/// The same, made if need be.
 fn open(cli: &Cli) -> anyhow::Result<PathBuf> {
-    let folder = match &cli.data_dir {
-        Some(folder) => folder.clone(),
-        None => default_folder().ok_or_else(|| {
-            Misuse("there is no home folder; say with `--data-dir DIR` where to keep data".into())
-        })?,
-    };
+    let folder = folder(cli)?;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(|error| {
         let folder = folder.display();
         Misuse(format!("can't use the data directory `{folder}`: {error}; name another one"))

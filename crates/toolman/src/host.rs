@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use catalog::scope::Scope;
 use config::Config;
+use config::audit::Audit;
 use config::fault::Fault;
 use config::http::Http;
 use gateway::{Gateway, Member, Pace, Settings};
@@ -14,12 +15,14 @@ use tokio_util::sync::CancellationToken;
 use upstream::launch::Spawner;
 
 use crate::cli::{Cli, Misuse};
+use crate::trail::Trail;
 use crate::{demo, door, log};
 
 /// A running gateway and where its configuration came from.
 pub struct Host {
     pub gateway: Gateway,
     pub source: Source,
+    trail: Option<Trail>,
 }
 
 /// What is to be run; nothing is started yet.
@@ -30,6 +33,8 @@ pub struct Plan {
     pub http: Http,
     /// Further places of that door.
     pub endpoints: Vec<(String, Scope)>,
+    /// What it says of the audit trail, if anything.
+    audit: Option<Audit>,
 }
 
 pub enum Source {
@@ -47,7 +52,8 @@ impl Plan {
     pub fn read_or_demo(cli: &Cli) -> anyhow::Result<Plan> {
         if file(cli).is_none() {
             let (settings, http) = (demo::settings()?, Http::default());
-            return Ok(Plan { settings, source: Source::Demo, http, endpoints: Vec::new() });
+            let (source, endpoints, audit) = (Source::Demo, Vec::new(), None);
+            return Ok(Plan { settings, source, http, endpoints, audit });
         }
         Ok(Plan::read(cli)?)
     }
@@ -72,24 +78,46 @@ impl Plan {
             },
             surface: config.surface,
         };
-        Ok(Plan { settings, source, http: config.http, endpoints: config.endpoints })
+        let Config { http, endpoints, audit, .. } = config;
+        Ok(Plan { settings, source, http, endpoints, audit })
     }
 
-    pub fn start(self) -> Host {
+    /// The same, with an audit trail unless the file says otherwise.
+    pub fn audited(mut self) -> Plan {
+        self.audit.get_or_insert_default();
+        self
+    }
+
+    pub fn start(self, cli: &Cli) -> Host {
         let gateway = Gateway::start(self.settings, &Spawner::new(own_binary()));
-        Host { gateway, source: self.source }
+        let audit = self.audit.filter(|audit| audit.enabled);
+        let trail = audit.and_then(|audit| Trail::start(cli, &audit, &gateway));
+        Host { gateway, source: self.source, trail }
+    }
+
+    /// What the file says of the audit trail, if there is a file.
+    pub fn audit(cli: &Cli) -> Result<Audit, Misuse> {
+        Ok(configuration(cli)?.and_then(|config| config.audit).unwrap_or_default())
     }
 }
 
 impl Host {
     /// Starts what a configuration says.
-    pub fn of(config: Config) -> Result<Host, Misuse> {
-        Ok(Plan::of(config, Source::Demo)?.start())
+    pub fn of(cli: &Cli, config: Config) -> Result<Host, Misuse> {
+        Ok(Plan::of(config, Source::Demo)?.start(cli))
     }
 
     /// Starts what the configuration says; it must be there.
     pub fn start(cli: &Cli) -> anyhow::Result<Host> {
-        Ok(Plan::read(cli)?.start())
+        Ok(Plan::read(cli)?.start(cli))
+    }
+
+    /// Ends all servers, and writes down what was not yet.
+    pub async fn stop(self) {
+        self.gateway.stop().await;
+        if let Some(trail) = self.trail {
+            trail.finish();
+        }
     }
 }
 

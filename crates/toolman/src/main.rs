@@ -10,11 +10,13 @@ mod host;
 mod log;
 mod plan;
 mod report;
+mod review;
 mod run;
 mod serve;
 mod terminal;
 mod token;
 mod tools;
+mod trail;
 mod up;
 
 use std::process::ExitCode;
@@ -61,6 +63,8 @@ async fn run(cli: Cli) -> anyhow::Result<i32> {
         Some(Command::Explain(explain)) => explain::run(&cli, explain).await,
         Some(Command::Plan(plan)) => plan::run(&cli, plan).await,
         Some(Command::Token(token)) => token::run(token),
+        Some(Command::Audit(audit)) => review::run(&cli, audit),
+        Some(Command::Policy(policy)) => review::policy(&cli, policy),
         Some(Command::Completions { shell }) => {
             terminal::print(&cli::completions(*shell))?;
             Ok(0)

@@ -21,7 +21,7 @@ pub async fn serve_stdio(cli: &Cli) -> anyhow::Result<i32> {
     let place = place(cli, &host.gateway, &caller)?;
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
     server::stdio::serve(host.gateway.clone(), caller, &place, input, output, stop).await;
-    host.gateway.stop().await;
+    host.stop().await;
     Ok(0)
 }
 

@@ -11,7 +11,7 @@ use crate::{data_dir, door, up};
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8000);
 
 pub async fn run(cli: &Cli, serve: &Serve) -> anyhow::Result<i32> {
-    let plan = Plan::read(cli)?;
+    let plan = Plan::read(cli)?.audited();
     let listen = serve.listen.or(plan.http.listen).unwrap_or(LISTEN);
     let given = data_dir::given_token(serve.token_file.as_deref(), &plan.http)?;
     let token = match given {
@@ -30,5 +30,5 @@ pub async fn run(cli: &Cli, serve: &Serve) -> anyhow::Result<i32> {
     let listener = up::bind(listen)?;
     let address = listener.local_addr()?;
     let banner = |_: &Host| format!("toolman serves {scheme}://{address}/mcp\n");
-    up::serve(plan.start(), listener, settings, banner).await
+    up::serve(plan.start(cli), listener, settings, banner).await
 }

@@ -43,7 +43,7 @@ pub async fn run(cli: &Cli, tools: &Tools) -> anyhow::Result<i32> {
         outcome = work => outcome,
         () = stop.cancelled() => Ok(130),
     };
-    host.gateway.stop().await;
+    host.stop().await;
     outcome
 }
 

@@ -21,13 +21,13 @@ pub async fn run(cli: &Cli, up: &Up) -> anyhow::Result<i32> {
             format!("`{listen}` is not an address of this machine alone; use `toolman serve`");
         return Err(Misuse(reason).into());
     }
-    let plan = Plan::read_or_demo(cli)?;
+    let plan = Plan::read_or_demo(cli)?.audited();
     let token = data_dir::token(cli, &Http::default())?;
     let settings = door::settings(&plan, Keys::new(&token))?;
     let listener = bind(up.listen)?;
     let url = format!("http://{}/mcp", listener.local_addr()?);
     let banner = |host: &Host| banner(host, &url, &token);
-    serve(plan.start(), listener, settings, banner).await
+    serve(plan.start(cli), listener, settings, banner).await
 }
 
 /// Opens the door's address.
@@ -66,7 +66,7 @@ pub async fn serve(
         () = stop.cancelled() => {}
     }
     _ = serving.await;
-    host.gateway.stop().await;
+    host.stop().await;
     Ok(0)
 }
 

@@ -43,6 +43,12 @@ impl Answer {
     }
 }
 
+/// How a result that came in pieces has ended; `None` where nobody wanted the rest.
+pub type Ending<'a> = Option<Result<(), &'a Error>>;
+
+/// What is to be done at the end of a result, however it comes; it is told how much has come.
+pub type Farewell = Box<dyn FnOnce(Ending<'_>, u64) + Send>;
+
 /// A result that comes in pieces, as the server wrote it.
 pub struct Coming {
     upstream: UpstreamName,
@@ -56,6 +62,8 @@ pub struct Coming {
     patience: Duration,
     /// When it must be over, however it comes.
     latest: Instant,
+    passed: u64,
+    farewell: Option<Farewell>,
 }
 
 impl Coming {
@@ -74,11 +82,33 @@ impl Coming {
         }
         let (first, passing, upstream) = (Some(first), Some(passing), upstream.clone());
         let latest = Instant::now() + CALL_TOTAL_MAX;
-        Ok(Coming { upstream, id, first, passing, body, patience, latest })
+        let (passed, farewell) = (0, None);
+        Ok(Coming { upstream, id, first, passing, body, patience, latest, passed, farewell })
+    }
+
+    /// Has something done when it is over.
+    pub fn at_end(&mut self, farewell: Farewell) {
+        self.farewell = Some(farewell);
     }
 
     /// The next piece of the result; `None` after the last, once the response is known to be one.
     pub async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        let next = self.next_piece().await;
+        match &next {
+            Ok(Some(piece)) => self.passed += piece.len() as u64,
+            Ok(None) => self.say_farewell(Some(Ok(()))),
+            Err(error) => self.say_farewell(Some(Err(error))),
+        }
+        next
+    }
+
+    fn say_farewell(&mut self, ending: Ending<'_>) {
+        if let Some(farewell) = self.farewell.take() {
+            farewell(ending, self.passed);
+        }
+    }
+
+    async fn next_piece(&mut self) -> Result<Option<Bytes>, Error> {
         if let Some(first) = self.first.take() {
             return Ok(Some(first));
         }
@@ -119,5 +149,11 @@ impl Coming {
 
     fn garbled(&self, reason: &str) -> Error {
         Error::Garbled { upstream: self.upstream.clone(), reason: reason.to_owned() }
+    }
+}
+
+impl Drop for Coming {
+    fn drop(&mut self) {
+        self.say_farewell(None);
     }
 }

@@ -99,6 +99,12 @@ impl Endpoint {
         let lost = load(&self.gateway.metrics().lost_notices);
         let help = "Messages of upstreams that a client had no room for.";
         page.single("lost_notices_total", "counter", help, lost);
+        if let Some(trail) = self.gateway.trail() {
+            let help = "Calls that were written to the audit trail.";
+            page.single("audit_records_total", "counter", help, load(&trail.written));
+            let help = "Calls that could not be written to the audit trail.";
+            page.single("audit_lost_total", "counter", help, load(&trail.lost));
+        }
     }
 
     fn show_upstreams(&self, page: &mut Page) {

@@ -17,7 +17,7 @@ const SIZE: usize = 30 * 1024 * 1024;
 
 /// A server whose one tool answers with so many bytes as one JSON body, or breaks off in its
 /// middle; the result may come before its id, as some libraries write it.
-async fn site() -> String {
+pub async fn site() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     tokio::spawn(async move {

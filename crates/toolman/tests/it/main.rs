@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that meets one fails")]
 
 mod activation;
+mod audit;
 mod bad_input;
 mod ceilings;
 mod command_line;

@@ -1,0 +1,49 @@
+//! The chain: every line carries the hash of the one before.
+
+use std::fmt::Write as _;
+
+use aws_lc_rs::digest::{SHA256, digest};
+
+use crate::entry::{Event, Line};
+
+/// Where a chain ends: the next line goes on from here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The position of the last line; 0 before the first.
+    pub seq: u64,
+    /// Its hash.
+    pub hash: String,
+}
+
+impl Default for Link {
+    fn default() -> Link {
+        Link { seq: 0, hash: "0".repeat(64) }
+    }
+}
+
+impl Link {
+    /// The link that a line makes, without its newline.
+    pub fn of(line: &[u8]) -> Link {
+        let seq = serde_json::from_slice::<Line>(line).map_or(0, |line| line.seq);
+        Link { seq, hash: hash(line) }
+    }
+
+    /// Adds a line for an event to `out` and goes on behind it.
+    pub fn add(&mut self, at: String, event: Event, out: &mut Vec<u8>) {
+        let line = Line { seq: self.seq + 1, prev: std::mem::take(&mut self.hash), at, event };
+        let start = out.len();
+        // Writing plain data to memory has no way to fail.
+        _ = serde_json::to_writer(&mut *out, &line);
+        *self = Link { seq: line.seq, hash: hash(&out[start..]) };
+        out.push(b'\n');
+    }
+}
+
+/// The SHA-256 of bytes, in hexadecimal digits.
+pub fn hash(bytes: &[u8]) -> String {
+    let mut shown = String::with_capacity(64);
+    for byte in digest(&SHA256, bytes).as_ref() {
+        _ = write!(shown, "{byte:02x}");
+    }
+    shown
+}

@@ -1,0 +1,203 @@
+//! Recording what clients use: who, what, when, and what became of it.
+//!
+//! On the way of a call only references are taken and queued. What a record says in words, and where
+//! it is kept, is made out by whoever takes the records, in a thread of its own.
+
+mod trail;
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use catalog::view::View;
+use mcp::json;
+use mcp::rpc::{Outcome, Raw};
+use mcp::text::shorten;
+use mcp::version::{Era, Revision};
+use tokio::time::Instant;
+use upstream::answer::{Answer, Ending};
+
+use crate::Gateway;
+use crate::client::Client;
+use crate::dispatch::Asking;
+use crate::error::Error;
+use crate::limits::COPIED_BYTES_MAX;
+
+pub use trail::Trail;
+
+/// One use of something, or the wish for it.
+pub struct Record {
+    pub at: SystemTime,
+    pub latency: Duration,
+    pub client: Arc<Client>,
+    /// What the client could see then.
+    pub view: Arc<View>,
+    pub method: &'static str,
+    /// The id of the request; absent where it was too long to wait.
+    pub id: Option<Bytes>,
+    /// The parameters; the same.
+    pub params: Option<Bytes>,
+    pub bytes_in: usize,
+    pub revision: Option<Revision>,
+    pub end: End,
+}
+
+/// What became of it.
+pub enum End {
+    /// The outcome; absent where it was too long to wait.
+    Answered {
+        is_result: bool,
+        outcome: Option<Bytes>,
+        bytes: usize,
+    },
+    /// A result has passed in pieces.
+    Streamed {
+        bytes: u64,
+        failure: Option<Error>,
+    },
+    Failed(Error),
+}
+
+impl Record {
+    /// The number of the client, by which its records belong together.
+    pub fn session(&self) -> u64 {
+        self.client.id
+    }
+
+    /// Bytes that belong to others and wait with the record.
+    fn shared_bytes(&self) -> usize {
+        let outcome = match &self.end {
+            End::Answered { outcome, .. } => outcome.as_ref(),
+            End::Streamed { .. } | End::Failed(_) => None,
+        };
+        let parts = [self.id.as_ref(), self.params.as_ref(), outcome].into_iter().flatten();
+        parts.map(Bytes::len).filter(|length| *length > COPIED_BYTES_MAX).sum()
+    }
+
+    /// Lets go of what belongs to others.
+    fn forgo_shared(&mut self) {
+        let is_own = |bytes: &Bytes| bytes.len() <= COPIED_BYTES_MAX;
+        self.id = self.id.take().filter(is_own);
+        self.params = self.params.take().filter(is_own);
+        if let End::Answered { outcome, .. } = &mut self.end {
+            *outcome = outcome.take().filter(is_own);
+        }
+    }
+}
+
+/// A request that is to be recorded; one that is dropped before its end was cancelled.
+pub(crate) struct Note<'a> {
+    trail: &'a Arc<Trail>,
+    asking: &'a Asking<'a>,
+    view: &'a Arc<View>,
+    method: &'static str,
+    at: SystemTime,
+    began: Instant,
+    is_over: bool,
+}
+
+impl Gateway {
+    /// Records from now on what clients use.
+    pub fn keep_trail(&self, trail: Arc<Trail>) {
+        _ = self.0.trail.set(trail);
+    }
+
+    pub fn trail(&self) -> Option<&Arc<Trail>> {
+        self.0.trail.get()
+    }
+
+    /// Begins a note of a request, if such are recorded.
+    pub(crate) fn note<'a>(
+        &'a self,
+        asking: &'a Asking<'a>,
+        view: &'a Arc<View>,
+    ) -> Option<Note<'a>> {
+        let trail = self.0.trail.get()?;
+        let method = match asking.request.method.as_str() {
+            "tools/call" => "tools/call",
+            "resources/read" => "resources/read",
+            "prompts/get" => "prompts/get",
+            _ => return None,
+        };
+        let (at, began) = (SystemTime::now(), Instant::now());
+        Some(Note { trail, asking, view, method, at, began, is_over: false })
+    }
+}
+
+impl Note<'_> {
+    /// Records how it ended, or has that done at the end of what is still coming.
+    pub fn finish(mut self, answer: Result<Answer, Error>) -> Result<Answer, Error> {
+        self.is_over = true;
+        let end = match answer {
+            Ok(Answer::Coming(mut coming)) => {
+                let (trail, began) = (Arc::clone(self.trail), self.began);
+                let mut record = self.record(End::Streamed { bytes: 0, failure: None });
+                coming.at_end(Box::new(move |ending: Ending<'_>, bytes| {
+                    let failure = match ending {
+                        Some(Ok(())) => None,
+                        Some(Err(error)) => Some(Error::Upstream(error.clone())),
+                        None => Some(Error::Cancelled),
+                    };
+                    record.latency = began.elapsed();
+                    record.end = End::Streamed { bytes, failure };
+                    trail.add(record);
+                }));
+                return Ok(Answer::Coming(coming));
+            }
+            Ok(Answer::Whole(ref outcome)) => {
+                let (is_result, raw) = match outcome {
+                    Outcome::Result(result) => (true, result),
+                    Outcome::Error(error) => (false, error),
+                };
+                End::Answered { is_result, outcome: Some(kept(raw)), bytes: raw.as_bytes().len() }
+            }
+            Err(ref error) => End::Failed(error.clone()),
+        };
+        self.trail.add(self.record(end));
+        answer
+    }
+
+    fn record(&self, end: End) -> Record {
+        let Asking { client, request, era, .. } = self.asking;
+        Record {
+            at: self.at,
+            latency: self.began.elapsed(),
+            client: Arc::clone(client),
+            view: Arc::clone(self.view),
+            method: self.method,
+            id: Some(kept(&request.id)),
+            params: request.params.as_ref().map(kept),
+            bytes_in: request.params.as_ref().map_or(0, |params| params.as_bytes().len()),
+            revision: match era {
+                Era::Legacy => client.introduction().map(|known| known.revision),
+                Era::Modern => Some(Revision::NEWEST_MODERN),
+            },
+            end,
+        }
+    }
+}
+
+impl Drop for Note<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.trail.add(self.record(End::Failed(Error::Cancelled)));
+        }
+    }
+}
+
+/// A value for a record: a copy of what is short.
+fn kept(raw: &Raw) -> Bytes {
+    match raw.as_bytes() {
+        short if short.len() <= COPIED_BYTES_MAX => Bytes::copy_from_slice(short),
+        _ => raw.clone().into(),
+    }
+}
+
+/// The name and version in what a client says of itself.
+pub fn client_name(info: &str) -> Option<Box<str>> {
+    let [name, version] = json::members(info.as_bytes(), ["name", "version"]).ok()?;
+    let name = json::string(name?)?;
+    let version = version.and_then(json::string).unwrap_or_default();
+    let shown = [shorten(&name), shorten(&version)].join(" ");
+    Some(shown.trim_end().into())
+}
