@@ -157,7 +157,7 @@ fn quiet<'c>(command: &'c mut Command, folder: &Path) -> &'c mut Command {
 /// A folder with the configuration of Toolman for a scene.
 pub fn folder(scene: &Scene, surface: &str) -> anyhow::Result<TempDir> {
     let folder = TempDir::new().context("can't make a temporary folder")?;
-    // No peer keeps a trail unasked; its cost would hide that of the way of a call.
+    // What is measured is the way of a call; the trail is written by a thread of its own.
     let mut text = format!("surface = \"{surface}\"\n[audit]\nenabled = false\n");
     for (number, upstream) in scene.upstreams.iter().enumerate() {
         text += &format!("\n[[servers]]\nnamespace = \"s{number}\"\n");

@@ -127,6 +127,9 @@ impl Gateway {
     }
 
     async fn answer_from(&self, asking: &Asking<'_>, view: &View) -> Result<Answer, Error> {
+        if let Some((upstream, params)) = self.beyond(asking, view) {
+            return Box::pin(self.pass_unknown(asking, upstream, &params)).await;
+        }
         match asking.request.method.as_str() {
             "tools/list" => self.list(asking, view, Kind::Tool).map(Answer::Whole),
             "resources/list" => self.list(asking, view, Kind::Resource).map(Answer::Whole),

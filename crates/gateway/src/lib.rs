@@ -6,6 +6,7 @@ pub use upstream::answer;
 
 pub mod audit;
 pub mod auth;
+pub mod bridge;
 pub mod client;
 pub mod definitions;
 pub mod dispatch;
@@ -25,7 +26,7 @@ mod tasks;
 mod watches;
 mod welcome;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -117,6 +118,7 @@ struct Shared {
     metrics: Metrics,
     /// Where calls are recorded, if they are.
     trail: OnceLock<Arc<Trail>>,
+    is_bridge: AtomicBool,
     /// What the newest snapshot was made of.
     shown: ArcSwap<Vec<Arc<Inventory>>>,
     /// Counts the snapshots, so that one can wait for the next.
@@ -190,6 +192,7 @@ impl Gateway {
             last_client: AtomicU64::new(0),
             metrics,
             trail: OnceLock::new(),
+            is_bridge: AtomicBool::new(false),
             shown: ArcSwap::default(),
             generation: watch::Sender::new(0),
             watches: Mutex::default(),

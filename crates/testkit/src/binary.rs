@@ -73,6 +73,9 @@ impl Folder {
             "ENABLE_LEGACY_MCP",
             "MCP_SESSION_TTL_HOURS",
             "MCP_SUPPORTED_VERSIONS",
+            "MCP_TOOLMAN_SERVER_URL",
+            "MCP_WRAPPER_TIMEOUT",
+            "TOOLMAN_TOKEN",
         ] {
             command.env_remove(variable);
         }

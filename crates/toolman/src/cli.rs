@@ -51,6 +51,9 @@ pub enum Command {
     Up(Up),
     /// Serve over HTTP, as a service: on any address, with a token of yours
     Serve(Serve),
+    /// Be an MCP server over stdio that passes everything on to a gateway elsewhere
+    #[command(name = "connect-stdio")]
+    ConnectStdio(ConnectStdio),
     /// Start every server once and show what it offers, what it costs and what is wrong
     Check(Check),
     /// List, inspect and call the tools of all servers
@@ -99,6 +102,22 @@ pub struct Serve {
     /// The key of the certificate, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The agent's name is `--agent NAME` or AGENT_NAME. Without `--token-file`, \
+    the token is in TOOLMAN_TOKEN or BEARER_TOKEN. MCP_WRAPPER_TIMEOUT is the number of seconds \
+    without a sign of life after which a call is given up [default: 60]."
+)]
+pub struct ConnectStdio {
+    /// The address of the gateway; without a path, `/mcp` is meant
+    #[arg(long, value_name = "URL", env = "MCP_TOOLMAN_SERVER_URL", hide_env_values = true)]
+    pub url: String,
+
+    /// A file with the token to show
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -52,7 +52,7 @@ pub fn given_token(file: Option<&Path>, http: &Http) -> Result<Option<String>, M
     }
 }
 
-fn read_token(file: &Path) -> Result<String, Misuse> {
+pub fn read_token(file: &Path) -> Result<String, Misuse> {
     let text = std::fs::read_to_string(file).map_err(|error| {
         Misuse(format!("can't read the token file `{}`: {error}", file.display()))
     })?;

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::os::fd::IntoRawFd as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use catalog::scope::Scope;
 use config::Config;
@@ -89,7 +90,7 @@ impl Plan {
     }
 
     pub fn start(self, cli: &Cli) -> Host {
-        let gateway = Gateway::start(self.settings, &Spawner::new(own_binary()));
+        let gateway = Gateway::start(self.settings, &spawner());
         let audit = self.audit.filter(|audit| audit.enabled);
         let trail = audit.and_then(|audit| Trail::start(cli, &audit, &gateway));
         Host { gateway, source: self.source, trail }
@@ -119,6 +120,11 @@ impl Host {
             trail.finish();
         }
     }
+}
+
+/// Starts servers below guards of ours.
+pub fn spawner() -> Arc<Spawner> {
+    Spawner::new(own_binary())
 }
 
 /// Our own binary, which is the guard too, even when its file is replaced meanwhile.

@@ -2,6 +2,7 @@
 
 mod check;
 mod cli;
+mod connect_stdio;
 mod data_dir;
 mod demo;
 mod door;
@@ -58,6 +59,7 @@ async fn run(cli: Cli) -> anyhow::Result<i32> {
         None => run::serve_stdio(&cli).await,
         Some(Command::Up(up)) => up::run(&cli, up).await,
         Some(Command::Serve(serve)) => serve::run(&cli, serve).await,
+        Some(Command::ConnectStdio(connect)) => connect_stdio::run(&cli, connect).await,
         Some(Command::Check(check)) => check::run(&cli, check).await,
         Some(Command::Tools(tools)) => tools::run(&cli, tools).await,
         Some(Command::Explain(explain)) => explain::run(&cli, explain).await,

@@ -5,24 +5,36 @@ use std::io::IsTerminal as _;
 use gateway::Gateway;
 use gateway::auth::Caller;
 use gateway::place::{Misplaced, Place};
+use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Cli, Misuse};
 use crate::host::{Host, stop_on_signals};
 
 pub async fn serve_stdio(cli: &Cli) -> anyhow::Result<i32> {
-    if std::io::stdin().is_terminal() {
-        let hint = "nobody speaks MCP on this terminal; try `toolman up`, `toolman check` or \
-            `toolman --help`";
-        return Err(Misuse(hint.into()).into());
-    }
+    expect_client()?;
     let stop = stop_on_signals()?;
     let host = Host::start(cli)?;
     let caller = gateway::auth::local(cli.agent.as_deref());
     let place = place(cli, &host.gateway, &caller)?;
-    let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-    server::stdio::serve(host.gateway.clone(), caller, &place, input, output, stop).await;
+    serve(&host.gateway, caller, &place, stop).await;
     host.stop().await;
     Ok(0)
+}
+
+/// Refuses a terminal: nobody types MCP.
+pub fn expect_client() -> Result<(), Misuse> {
+    if std::io::stdin().is_terminal() {
+        let hint = "nobody speaks MCP on this terminal; try `toolman up`, `toolman check` or \
+            `toolman --help`";
+        return Err(Misuse(hint.into()));
+    }
+    Ok(())
+}
+
+/// Serves the client on stdin until it leaves.
+pub async fn serve(gateway: &Gateway, caller: Caller, place: &Place, stop: CancellationToken) {
+    let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+    server::stdio::serve(gateway.clone(), caller, place, input, output, stop).await;
 }
 
 /// What the client on stdin is shown.

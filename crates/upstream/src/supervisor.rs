@@ -379,7 +379,11 @@ impl Upstream {
         let doubled = RESTART_DELAY_MIN.saturating_mul(1 << (crashes - 1).min(16));
         if let Launch::Url(_) = self.0.settings.launch {
             // Whoever runs it elsewhere will start it again.
-            let delay = doubled.min(REOPEN_DELAY_MAX);
+            let delay_max = match self.0.settings.restart {
+                Restart::OnFailure { delay_max } => delay_max,
+                Restart::Never => REOPEN_DELAY_MAX,
+            };
+            let delay = doubled.min(delay_max);
             tracing::warn!(%upstream, "trying again in {delay:?}; it {reason}");
             return (Phase::Waiting { reason: reason.to_owned() }, Some(delay));
         }

@@ -8,6 +8,7 @@ mod bad_input;
 mod ceilings;
 mod command_line;
 mod conformance;
+mod connect_stdio;
 mod faults;
 mod hearing;
 mod http_limits;
