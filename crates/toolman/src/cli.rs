@@ -33,7 +33,7 @@ pub struct Cli {
     #[arg(long, value_name = "DIR", global = true, env = "DATA_DIR")]
     pub data_dir: Option<PathBuf>,
 
-    /// The name of the agent on stdin
+    /// The name of the agent: whoever is on stdin, or whose calls are meant
     #[arg(long, value_name = "NAME", global = true, env = "AGENT_NAME")]
     pub agent: Option<String>,
 

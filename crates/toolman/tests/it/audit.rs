@@ -3,11 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use gateway::audit::Trail;
+use gateway::limits::RECORDS_MAX;
 use serde_json::{Value, json};
 use testkit::binary::Folder;
 use testkit::client::{LineClient, PATIENCE};
+use testkit::fake::Script;
 use testkit::processes::kill;
+use testkit::world::World;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Child;
 use tokio::time::timeout;
@@ -315,6 +320,27 @@ async fn changed_record_is_found_with_its_file_and_line() {
     let (code, report, _) = run(&folder, &["audit", "verify", "--json"]).await;
     let report: Value = serde_json::from_str(&report).unwrap();
     assert_eq!((code, &report["ok"], &report["broken"][0]["line"]), (1, &json!(false), &json!(3)));
+}
+
+#[tokio::test]
+async fn records_that_nobody_takes_are_bounded_and_no_call_waits_for_them() {
+    let world = World::of([("a", Script::with_tools(["echo"]))]).active(&["*"]).start();
+    let trail = Arc::<Trail>::default();
+    world.gateway.keep_trail(Arc::clone(&trail));
+    let mut client = world.connect().await;
+    let large = "x".repeat(1024 * 1024);
+    for _ in 0..10 {
+        client.call("nothing", json!({"x": large})).await;
+    }
+    for _ in 0..RECORDS_MAX {
+        client.call("nothing", json!({})).await;
+    }
+    assert_eq!(trail.lost.load(Ordering::Relaxed), 10);
+    let records = trail.take(Vec::new()).unwrap();
+    assert_eq!(records.len(), RECORDS_MAX);
+    let with_arguments = records.iter().take(10).filter(|record| record.params.is_some()).count();
+    assert_eq!(with_arguments, 7, "of the large ones there are no more than 8 MiB");
+    assert!(records[10..].iter().all(|record| record.params.is_some()));
 }
 
 /// A trail of two agents.
