@@ -7,7 +7,7 @@ use audit::limits::{TEXT_CHARS_MAX, VALUES_BYTES_MAX};
 use audit::shape;
 use bytes::Bytes;
 use catalog::error::Error as Refusal;
-use catalog::snapshot::Item;
+use catalog::snapshot::{Item, Lookup};
 use gateway::Gateway;
 use gateway::audit::{End, Record, client_name};
 use gateway::error::{Error, Trouble};
@@ -72,17 +72,19 @@ impl Describer {
 
 /// What a record is about, visible to its client or not.
 fn find<'a>(record: &'a Record, asked: &str) -> Option<&'a Item> {
-    let view = &record.view;
     if is_control(record, asked) {
         return None;
     }
+    // Not by the view, which would look for near names, too.
+    let catalog = record.view.catalog();
+    let look_up = |kind| match catalog.look_up(kind, asked) {
+        Lookup::Found(item) => Some(item),
+        Lookup::Ambiguous(_) | Lookup::Unknown => None,
+    };
     match record.method {
-        "tools/call" => view.find(Kind::Tool, asked).ok(),
-        "prompts/get" => view.find(Kind::Prompt, asked).ok(),
-        _ => view
-            .find(Kind::Resource, asked)
-            .ok()
-            .or_else(|| view.catalog().expanded_from(asked).map(|(item, _)| item)),
+        "tools/call" => look_up(Kind::Tool),
+        "prompts/get" => look_up(Kind::Prompt),
+        _ => look_up(Kind::Resource).or_else(|| catalog.expanded_from(asked).map(|(item, _)| item)),
     }
 }
 
