@@ -120,9 +120,11 @@ impl Gateway {
     /// Answers what both eras have.
     async fn answer(&self, asking: &Asking<'_>) -> Result<Answer, Error> {
         let view = asking.client.view();
-        match self.note(asking, &view) {
-            None => self.answer_from(asking, &view).await,
-            Some(note) => note.finish(self.answer_from(asking, &view).await),
+        let note = self.note(asking, &view);
+        let answer = self.answer_from(asking, &view).await;
+        match note {
+            Some(note) => note.finish(answer),
+            None => answer,
         }
     }
 
