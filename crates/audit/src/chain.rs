@@ -1,8 +1,7 @@
 //! The chain: every line carries the hash of the one before.
 
-use std::fmt::Write as _;
-
 use aws_lc_rs::digest::{SHA256, digest};
+use mcp::text::hexadecimal;
 
 use crate::entry::{Event, Line};
 
@@ -41,9 +40,5 @@ impl Link {
 
 /// The SHA-256 of bytes, in hexadecimal digits.
 pub fn hash(bytes: &[u8]) -> String {
-    let mut shown = String::with_capacity(64);
-    for byte in digest(&SHA256, bytes).as_ref() {
-        _ = write!(shown, "{byte:02x}");
-    }
-    shown
+    hexadecimal(digest(&SHA256, bytes).as_ref())
 }

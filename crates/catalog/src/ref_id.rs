@@ -1,11 +1,12 @@
 //! Ref ids: what an item is known by, whatever it is called.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use mcp::json::{canonical, quote};
 use mcp::names::UpstreamName;
 use mcp::rpc::Raw;
+use mcp::text::hexadecimal;
 
 /// `sha256:` and the hash of an item's whole definition and its upstream's name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -21,12 +22,8 @@ impl RefId {
         let upstream = quote(upstream.as_str());
         let text = format!(r#"{{"definition":{definition},"upstream":{upstream}}}"#);
         let text = canonical::canonical(&text).unwrap_or(text);
-        let hash = digest(&SHA256, text.as_bytes());
-        let mut shown = "sha256:".to_owned();
-        for byte in hash.as_ref() {
-            _ = write!(shown, "{byte:02x}");
-        }
-        RefId(shown.into())
+        let hash = hexadecimal(digest(&SHA256, text.as_bytes()).as_ref());
+        RefId(format!("sha256:{hash}").into())
     }
 
     pub fn as_str(&self) -> &str {

@@ -16,6 +16,12 @@ pub fn tame(text: &str) -> String {
     text.chars().map(|c| if is_hidden(c) { ' ' } else { c }).collect()
 }
 
+/// Bytes in hexadecimal digits.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half & 15)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
+}
+
 /// Whether a character acts without being seen: controls, and marks that turn or hide text.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
@@ -25,7 +31,12 @@ pub fn is_hidden(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{shorten, tame};
+    use super::{hexadecimal, shorten, tame};
+
+    #[test]
+    fn bytes_have_two_digits_each() {
+        assert_eq!(hexadecimal(&[0, 9, 0xaf, 0xff]), "0009afff");
+    }
 
     #[test]
     fn strange_text_is_escaped_and_cut() {

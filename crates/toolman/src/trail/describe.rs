@@ -36,17 +36,21 @@ impl Describer {
 
     pub fn describe(&self, record: &Record) -> Call {
         let params = record.params.as_ref().and_then(text).unwrap_or("{}");
-        let subject = json::members(params.as_bytes(), ["name", "uri"]);
-        let subject = subject.ok().and_then(|[name, uri]| name.or(uri)).and_then(json::string);
-        let asked = subject.unwrap_or_default();
-        let arguments = json::members(params.as_bytes(), ["arguments"]);
-        let arguments = arguments.ok().and_then(|[arguments]| arguments);
+        // Not strictly: nobody shall hide what he asks for behind a member that is spelled strangely.
+        let members = json::entries(params).unwrap_or_default();
+        let member = |wanted: &str| {
+            let found = members.iter().rev().find(|(name, _)| name == wanted);
+            found.map(|(_, value)| *value)
+        };
+        let key = if record.method == "resources/read" { "uri" } else { "name" };
+        let asked = member(key).and_then(json::string).unwrap_or_default();
+        let (arguments, meta) = (member("arguments"), member("_meta"));
         let item = find(record, &asked);
         let mut call = Call {
             method: record.method.to_owned(),
             asked: cut(&asked),
             agent: record.client.caller.agent.as_deref().map(cut),
-            client: client(record, params),
+            client: client(record, meta),
             session: format!("{}-{}", self.run, record.session()),
             request: record.id.as_ref().and_then(text).map_or(String::new(), cut),
             arguments: arguments.map_or(Value::Null, shape::of),
@@ -94,9 +98,8 @@ fn is_control(record: &Record, asked: &str) -> bool {
     record.method == "tools/call" && control.contains(&asked)
 }
 
-fn client(record: &Record, params: &str) -> Option<String> {
+fn client(record: &Record, meta: Option<&str>) -> Option<String> {
     let introduced = record.client.introduction().and_then(|known| known.client.as_deref());
-    let [meta] = json::members(params.as_bytes(), ["_meta"]).ok()?;
     let info = meta.and_then(|meta| json::members(meta.as_bytes(), [CLIENT_INFO]).ok()?[0]);
     info.and_then(client_name).as_deref().or(introduced).map(cut)
 }

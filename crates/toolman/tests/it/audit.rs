@@ -451,6 +451,20 @@ async fn what_can_not_be_read_is_told_in_words() {
 }
 
 #[tokio::test]
+async fn strange_members_hide_nothing() {
+    let folder = folder("active_toolsets = [\"*\"]\n[audit]", &[("a", "echo")]);
+    let mut agent = Agent::start(&folder, "ada").await;
+    let params = json!({"URI": 1, "uri": "x", "name": "a_echo",
+        "arguments": {"x": 1}});
+    let answer = agent.client.request("tools/call", params).await;
+    assert_eq!(answer["result"]["structuredContent"], json!({"x": 1}));
+    agent.leave().await;
+    let call = calls(&trail(&folder)).remove(0);
+    assert_eq!((&call["asked"], &call["name"]), (&json!("a_echo"), &json!("a_echo")));
+    assert_eq!(call["arguments"], json!({"x": "number"}));
+}
+
+#[tokio::test]
 async fn request_of_the_modern_era_is_recorded_under_its_own_terms() {
     let folder = folder("active_toolsets = [\"*\"]\n[audit]", &[("a", "echo")]);
     let mut agent = Agent::start(&folder, "ada").await;
