@@ -100,7 +100,7 @@ impl Gateway {
         let arguments = arguments.unwrap_or("{}");
         let name = target.item.name.as_str();
         policies.check_arguments(rights, &subject, arguments).map_err(|problem| {
-            Error::Control(format!("`{name}` may not be called with these arguments: {problem}"))
+            Error::Denied(format!("`{name}` may not be called with these arguments: {problem}"))
         })?;
         let Some(by) = policies.decide(rights, &subject, now(), &mut |_| {}) else {
             // A rule that holds at certain times has just ended.
@@ -216,13 +216,13 @@ fn without_consent(params: &Params) -> Option<Params> {
 }
 
 fn refused(name: &str) -> Error {
-    Error::Control(format!(
+    Error::Denied(format!(
         "`{name}` was not called: the person did not allow it; go on without it, or ask them"
     ))
 }
 
 fn cannot_ask(name: &str) -> Error {
-    Error::Control(format!(
+    Error::Denied(format!(
         "`{name}` needs the consent of a person before each call, and this client can't be asked; \
          use a client that supports elicitation, or do without this tool"
     ))

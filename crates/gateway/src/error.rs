@@ -20,6 +20,10 @@ pub enum Error {
     #[error("{0}")]
     Control(String),
 
+    /// The rules, or a person, did not allow this call.
+    #[error("{0}")]
+    Denied(String),
+
     #[error("the parameters of `{method}` can't be used: {fault}")]
     Params { method: &'static str, fault: Fault },
 
@@ -134,7 +138,7 @@ impl Error {
                 | Refusal::Ambiguous { kind, .. },
             ) => Class::Item(*kind),
             Error::Upstream(_) => Class::Upstream,
-            Error::Control(_) => Class::Control,
+            Error::Control(_) | Error::Denied(_) => Class::Control,
             Error::MissingExtension(_) => Class::Capability,
             Error::Params { .. }
             | Error::Cursor

@@ -274,6 +274,20 @@ pub enum Policy {
         #[arg(long)]
         json: bool,
     },
+    /// Replay the audit trail against a candidate file, and list what it would have denied
+    ///
+    /// Of what was used with success, by all agents or by the one of `--agent NAME`. Rules on addresses
+    /// take it that there is none. Ends with 1 if anything would break.
+    Test {
+        /// A configuration with the policies to be tried
+        candidate: PathBuf,
+        /// Only what was used since then: `1h` or `7d` ago, or a day such as 2026-07-28
+        #[arg(long, value_name = "TIME")]
+        since: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// The command line or the configuration is wrong: exit code 2.

@@ -4,9 +4,11 @@
 
 use std::time::Duration;
 
+use catalog::policy::Policies;
+use catalog::policy::permissions::Permissions;
 use catalog::snapshot::Rules;
 use catalog::surface::Surface;
-use gateway::{Gateway, Member, Settings};
+use gateway::{Gateway, Member, Pace, Settings};
 use mcp::names::Namespace;
 use mcp::version::{Era, Spoken};
 use upstream::launch::Launch;
@@ -28,7 +30,7 @@ pub async fn run(cli: &Cli, connect: &ConnectStdio) -> anyhow::Result<i32> {
     let stop = stop_on_signals()?;
     let gateway = Gateway::start(settings, &spawner());
     gateway.become_bridge();
-    let caller = gateway::auth::local(cli.agent.clone());
+    let caller = gateway::auth::local(cli.agent.as_deref());
     serve(&gateway, caller, &gateway.place(), stop).await;
     gateway.stop().await;
     Ok(0)
@@ -53,6 +55,9 @@ fn settings(cli: &Cli, connect: &ConnectStdio) -> anyhow::Result<Settings> {
     Ok(Settings {
         upstreams: vec![Member { namespace: Namespace::default(), upstream }],
         rules: Rules::default(),
+        policies: Policies::default(),
+        permissions: Permissions::default(),
+        pace: Pace::default(),
         surface: Surface::Filter,
         spoken: Spoken::default(),
     })

@@ -79,7 +79,10 @@ impl Plan {
             },
             surface: config.surface,
         };
-        let Config { http, endpoints, audit, .. } = config;
+        let Config { http, endpoints, mut audit, .. } = config;
+        if let Some(enabled) = config.rulebook.audits_all {
+            audit.get_or_insert_with(|| Audit { enabled, ..Audit::default() });
+        }
         Ok(Plan { settings, source, http, endpoints, audit })
     }
 
@@ -148,7 +151,8 @@ pub fn configuration(cli: &Cli) -> Result<Option<Config>, Misuse> {
     file(cli).map(|path| read(&path)).transpose()
 }
 
-fn read(path: &Path) -> Result<Config, Misuse> {
+/// Reads a file.
+pub fn read(path: &Path) -> Result<Config, Misuse> {
     let environment = |name: &str| std::env::var(name).ok();
     config::load(path, &environment).map_err(|faults| misuse(&faults))
 }

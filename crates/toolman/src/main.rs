@@ -10,6 +10,7 @@ mod explain;
 mod host;
 mod log;
 mod plan;
+mod replay;
 mod report;
 mod review;
 mod run;

@@ -34,7 +34,7 @@ pub async fn run(cli: &Cli, arguments: &Arguments) -> anyhow::Result<i32> {
         (None, PlanFormat::Toml) => plan.toml(),
     };
     if arguments.check {
-        return check(&plan).await;
+        return check(cli, &plan).await;
     }
     terminal::print(&text)?;
     Ok(0)
@@ -164,7 +164,7 @@ fn checked(name: &str) -> Result<&str, Misuse> {
 }
 
 /// Starts the planned servers and tells which planned tools they do not have.
-async fn check(plan: &Plan) -> anyhow::Result<i32> {
+async fn check(cli: &Cli, plan: &Plan) -> anyhow::Result<i32> {
     let text = plan.json().to_string();
     let folder = std::env::current_dir().context("there is no working directory")?;
     let surroundings = Surroundings {
@@ -174,7 +174,7 @@ async fn check(plan: &Plan) -> anyhow::Result<i32> {
     };
     let config = config::parse(&text, &surroundings).map_err(|faults| host::misuse(&faults))?;
     let stop = stop_on_signals()?;
-    let host = Host::of(config)?;
+    let host = Host::of(cli, config)?;
     let outcome = tokio::select! {
         () = terminal::wait_until_ready(&host.gateway) => Ok(missing(plan, &host)),
         () = stop.cancelled() => Err(130),

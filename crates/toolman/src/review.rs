@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{Audit, Choice, Cli, Misuse, Policy, StatsBy};
 use crate::host::Plan;
-use crate::{terminal, trail};
+use crate::{replay, terminal, trail};
 
 pub fn run(cli: &Cli, audit: &Audit) -> anyhow::Result<i32> {
     let folder = folder(cli)?;
@@ -39,7 +39,13 @@ pub fn run(cli: &Cli, audit: &Audit) -> anyhow::Result<i32> {
 }
 
 pub fn policy(cli: &Cli, policy: &Policy) -> anyhow::Result<i32> {
-    let Policy::Suggest { since, json } = policy;
+    let (since, json) = match policy {
+        Policy::Suggest { since, json } => (since, json),
+        Policy::Test { candidate, since, json } => {
+            let filter = filter(cli, &Choice { tool: None, since: since.clone() })?;
+            return replay::run(&folder(cli)?, &filter, candidate, *json);
+        }
+    };
     let Some(agent) = &cli.agent else {
         return Err(Misuse("say with `--agent NAME` for whom the policy is".into()).into());
     };
@@ -68,7 +74,7 @@ fn filter(cli: &Cli, choice: &Choice) -> Result<Filter, Misuse> {
 }
 
 /// That there is no trail is a matter of where it was looked for.
-fn missing(error: Error) -> anyhow::Error {
+pub fn missing(error: Error) -> anyhow::Error {
     match error {
         Error::Missing(_) => Misuse(error.to_string()).into(),
         error => error.into(),

@@ -1,16 +1,19 @@
 //! What a record of the gateway says in the trail.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use audit::entry::{Call, Decision, Status};
 use audit::limits::{TEXT_CHARS_MAX, VALUES_BYTES_MAX};
 use audit::shape;
 use bytes::Bytes;
 use catalog::error::Error as Refusal;
+use catalog::policy::Subject;
 use catalog::snapshot::{Item, Lookup};
 use gateway::Gateway;
 use gateway::audit::{End, Record, client_name};
 use gateway::error::{Error, Trouble};
+use gateway::refresh::now;
 use mcp::items::Kind;
 use mcp::json;
 use mcp::names::UpstreamName;
@@ -24,6 +27,7 @@ pub struct Describer {
     run: String,
     has_values: bool,
     namespaces: HashMap<UpstreamName, String>,
+    gateway: Gateway,
 }
 
 impl Describer {
@@ -31,7 +35,7 @@ impl Describer {
         let namespaces = gateway
             .upstreams()
             .map(|(namespace, upstream)| (upstream.name().clone(), namespace.as_str().to_owned()));
-        Describer { run, has_values, namespaces: namespaces.collect() }
+        Describer { run, has_values, namespaces: namespaces.collect(), gateway: gateway.clone() }
     }
 
     pub fn describe(&self, record: &Record) -> Call {
@@ -49,7 +53,7 @@ impl Describer {
         let mut call = Call {
             method: record.method.to_owned(),
             asked: cut(&asked),
-            agent: record.client.caller.agent.as_deref().map(cut),
+            agent: record.client.caller.identity.agent.as_deref().map(cut),
             client: client(record, meta),
             session: format!("{}-{}", self.run, record.session()),
             request: record.id.as_ref().and_then(text).map_or(String::new(), cut),
@@ -70,7 +74,21 @@ impl Describer {
             call.name = Some(asked.into_owned());
         }
         tell_end(&mut call, &record.end);
+        if let Some(item) = item.filter(|item| !record.view.ceiling().holds(item)) {
+            // To the client it did not exist.
+            call.decision = Decision::Denied;
+            call.rule = self.rule(record, item);
+        }
         call
+    }
+
+    /// The last word of the rules on an item.
+    fn rule(&self, record: &Record, item: &Item) -> Option<String> {
+        let (rights, subject) = (&record.view.scope().rights, Subject::of(item));
+        let mut last = None;
+        let mut note = |step: fmt::Arguments<'_>| last = Some(cut(&step.to_string()));
+        self.gateway.policies().decide(rights, &subject, now(), &mut note);
+        last
     }
 }
 
@@ -88,7 +106,8 @@ fn find<'a>(record: &'a Record, asked: &str) -> Option<&'a Item> {
     match record.method {
         "tools/call" => look_up(Kind::Tool),
         "prompts/get" => look_up(Kind::Prompt),
-        _ => look_up(Kind::Resource).or_else(|| catalog.expanded_from(asked).map(|(item, _)| item)),
+        _ => look_up(Kind::Resource)
+            .or_else(|| catalog.expanded_from(asked, |_| true).map(|(item, _)| item)),
     }
 }
 
@@ -140,6 +159,7 @@ fn decision(error: &Error) -> Decision {
         Error::Catalog(Refusal::Unknown { .. }) => Decision::Unknown,
         Error::Catalog(Refusal::Inactive { .. }) => Decision::Inactive,
         Error::Catalog(Refusal::Ambiguous { .. }) => Decision::Ambiguous,
+        Error::Denied(_) => Decision::Denied,
         // The model has used a control tool wrongly, but it may use it.
         Error::Upstream(_) | Error::Cancelled | Error::Control(_) => Decision::Allowed,
         _ => Decision::Refused,

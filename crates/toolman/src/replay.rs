@@ -1,0 +1,78 @@
+//! `toolman policy test`: what a candidate file would have denied of what agents have really used.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use audit::entry::{Call, NOTHING, Status};
+use audit::reader::{Filter, each_call};
+use catalog::policy::{Policies, Subject, Who};
+use mcp::names::Namespace;
+use mcp::text::tame;
+use serde_json::json;
+
+use crate::host;
+use crate::terminal;
+
+/// What would break: one thing that one agent has used.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Loss {
+    agent: String,
+    name: String,
+}
+
+pub fn run(folder: &Path, filter: &Filter, candidate: &Path, as_json: bool) -> anyhow::Result<i32> {
+    let config = host::read(candidate)?;
+    let policies = &config.rulebook.policies;
+    let mut losses: BTreeMap<Loss, (u64, String)> = BTreeMap::new();
+    let (mut calls, mut lost) = (0_u64, 0_u64);
+    each_call(folder, filter, |_, call| {
+        let Some(denied) = denied(policies, call) else { return };
+        calls += 1;
+        if let Some(rule) = denied {
+            lost += 1;
+            let agent = call.agent.clone().unwrap_or_else(|| NOTHING.to_owned());
+            let loss = Loss { agent, name: call.subject().to_owned() };
+            losses.entry(loss).or_insert((0, rule)).0 += 1;
+        }
+    })
+    .map_err(super::review::missing)?;
+    if as_json {
+        let losses: Vec<_> = losses
+            .iter()
+            .map(|(loss, (count, rule))| {
+                json!({"agent": loss.agent, "name": loss.name, "calls": count, "rule": rule})
+            })
+            .collect();
+        let report = json!({"calls": calls, "denied": lost, "losses": losses});
+        terminal::print(&format!("{report:#}\n"))?;
+    } else {
+        let mut text = String::new();
+        for (Loss { agent, name }, (count, rule)) in &losses {
+            let (agent, name) = (tame(agent), tame(name));
+            text += &format!("agent `{agent}` would lose `{name}` ({count} calls): {rule}\n");
+        }
+        let file = candidate.display();
+        text += &format!("{lost} of {calls} calls would be denied by {file}\n");
+        terminal::print(&text)?;
+    }
+    Ok(i32::from(lost > 0))
+}
+
+/// The rule that would deny a call which was made with success; `None` if it was none such.
+fn denied(policies: &Policies, call: &Call) -> Option<Option<String>> {
+    let was_good = call.is_allowed() && call.status == Status::Ok;
+    let (true, Some(upstream), Some(item)) = (was_good, &call.upstream, &call.item) else {
+        return None;
+    };
+    let server = upstream.parse().ok()?;
+    let namespace: Namespace = call.namespace.as_deref().unwrap_or_default().parse().ok()?;
+    let subject = Subject::new(&server, &namespace, item, call.subject());
+    let rights = policies.rights_of(Who { agent: call.agent.as_deref(), address: None });
+    if !policies.are_in_force() {
+        return Some(None);
+    }
+    let mut last = String::new();
+    let now = gateway::refresh::now();
+    let by = policies.decide(&rights, &subject, now, &mut |step| last = step.to_string());
+    Some(by.is_none().then_some(last))
+}
