@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::connection::number;
 use crate::error::Error;
 use crate::limits::{CALL_TOTAL_MAX, LINE_BYTES_MAX};
-use crate::web::{self, Body, Failure};
+use crate::web::{Body, Failure};
 
 /// The answer to a call.
 pub enum Answer {
@@ -114,7 +114,7 @@ impl Coming {
         }
         while let Some(passing) = &mut self.passing {
             let deadline = self.latest.min(Instant::now() + self.patience);
-            let chunk = timeout_at(deadline, web::next_chunk(&mut self.body)).await;
+            let chunk = timeout_at(deadline, self.body.next()).await;
             let chunk = chunk.map_err(|_| Error::Timeout {
                 upstream: self.upstream.clone(),
                 waited: self.patience,
@@ -132,6 +132,7 @@ impl Coming {
                     let reason = format!("broke the connection: {reason}");
                     return Err(Error::Down { upstream: self.upstream.clone(), reason });
                 }
+                Err(Failure::Malformed(fault)) => return Err(self.garbled(&fault.to_string())),
                 Err(Failure::TooLarge) => return Err(self.garbled("its length")),
             }
         }

@@ -69,6 +69,17 @@ pub const IDLE_CONNECTION_TIME: Duration = Duration::from_secs(4);
 pub const LINGER_MAX: Duration = Duration::from_millis(500);
 pub const LINGER_BYTES_MAX: usize = 16 * 1024;
 pub const LINGERING_MAX: usize = 16;
+/// Bytes and fields of the head of an answer.
+pub const HEAD_BYTES_MAX: usize = 64 * 1024;
+pub const HEAD_FIELDS_MAX: usize = 100;
+/// Bytes of the line before a chunk, and of all lines after the last one.
+pub const CHUNK_LINE_BYTES_MAX: usize = 4 * 1024;
+pub const TRAILER_BYTES_MAX: usize = 16 * 1024;
+/// Room for what is read at a time, at first and at most.
+pub const READ_BYTES_MIN: usize = 4 * 1024;
+pub const READ_BYTES_MAX: usize = 64 * 1024;
+/// The body of a request that is larger is not copied to its head.
+pub const COPIED_BYTES_MAX: usize = 16 * 1024;
 /// A connection on which nothing comes for this long is probed, again after each pause, and given
 /// up when so many probes are not answered: a peer that has vanished says nothing.
 pub const PROBE_AFTER: Duration = Duration::from_secs(30);

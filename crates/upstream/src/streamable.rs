@@ -6,17 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use http_body_util::Full;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
-use hyper::{Method, Request, Response, Uri};
+use hyper::{Method, Uri};
 use mcp::headers;
 use mcp::version::{Era, Revision};
 
 use crate::connection::Call;
 use crate::remote::{Remote, Url};
-use crate::web::{Body, Failure, Web, target};
+use crate::web::{Failure, Fields, Reply, Request, SESSION_ID, Web, target};
 
-const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
@@ -41,7 +39,7 @@ pub struct Streamable {
 pub struct Terms {
     pub era: Era,
     pub has_session: bool,
-    headers: HeaderMap,
+    fields: Fields,
 }
 
 impl Streamable {
@@ -50,7 +48,8 @@ impl Streamable {
         let mut plain = web.headers();
         plain.extend([(USER_AGENT, OURSELVES), (ACCEPT, ANY_ANSWER), (CONTENT_TYPE, JSON)]);
         plain.extend(remote.headers.map().clone());
-        let terms = Terms { era: Era::Legacy, has_session: false, headers: plain.clone() };
+        let fields = Fields::new(plain.clone());
+        let terms = Terms { era: Era::Legacy, has_session: false, fields };
         Ok(Arc::new(Streamable {
             web,
             plain,
@@ -81,12 +80,14 @@ impl Streamable {
         if let Some(session) = &*session {
             headers.insert(SESSION_ID, session.clone());
         }
-        self.terms.store(Arc::new(Terms { era, has_session: session.is_some(), headers }));
+        let (has_session, fields) = (session.is_some(), Fields::new(headers));
+        self.terms.store(Arc::new(Terms { era, has_session, fields }));
     }
 
     /// Keeps the session that the answer to a handshake opens.
-    pub fn keep_session(&self, response: &Response<Body>) {
-        let session = response.headers().get(SESSION_ID).cloned().map(|mut session| {
+    pub fn keep_session(&self, reply: &Reply) {
+        let session = reply.session.as_ref().and_then(|id| HeaderValue::from_bytes(id).ok());
+        let session = session.map(|mut session| {
             session.set_sensitive(true);
             session
         });
@@ -99,72 +100,72 @@ impl Streamable {
         terms: &Terms,
         call: &Call<'_>,
         frame: &Bytes,
-    ) -> Result<Response<Body>, Failure> {
-        let mut headers = terms.headers.clone();
-        if terms.era == Era::Modern {
-            describe(call, &mut headers);
-        }
-        self.send(Method::POST, self.web.target(), headers, frame.clone()).await
+    ) -> Result<Reply, Failure> {
+        let more = match terms.era {
+            Era::Legacy => Vec::new(),
+            Era::Modern => describe(call),
+        };
+        self.send(Method::POST, self.web.target(), &terms.fields, &more, frame).await
     }
 
     /// Posts what is no request.
-    pub async fn post(&self, frame: &Bytes) -> Result<Response<Body>, Failure> {
-        let headers = self.terms.load().headers.clone();
-        self.send(Method::POST, self.web.target(), headers, frame.clone()).await
+    pub async fn post(&self, frame: &Bytes) -> Result<Reply, Failure> {
+        let terms = self.terms();
+        self.send(Method::POST, self.web.target(), &terms.fields, &[], frame).await
     }
 
     /// Posts any message to a place that the server has named.
-    pub async fn post_to(&self, url: &Url, frame: &Bytes) -> Result<Response<Body>, Failure> {
-        let headers = self.terms.load().headers.clone();
-        self.send(Method::POST, &target(url), headers, frame.clone()).await
+    pub async fn post_to(&self, url: &Url, frame: &Bytes) -> Result<Reply, Failure> {
+        let terms = self.terms();
+        self.send(Method::POST, &target(url), &terms.fields, &[], frame).await
     }
 
     /// Opens a stream of events, or one again from where it broke off.
-    pub async fn get(&self, last_id: Option<&Bytes>) -> Result<Response<Body>, Failure> {
-        let mut headers = self.terms.load().headers.clone();
+    pub async fn get(&self, last_id: Option<&Bytes>) -> Result<Reply, Failure> {
+        let mut headers = self.terms.load().fields.map.clone();
         headers.remove(CONTENT_TYPE);
         headers.insert(ACCEPT, EVENT_STREAM);
         if let Some(last_id) = last_id.and_then(|id| HeaderValue::from_bytes(id).ok()) {
             headers.insert(LAST_EVENT_ID, last_id);
         }
-        self.send(Method::GET, self.web.target(), headers, Bytes::new()).await
+        let fields = Fields::new(headers);
+        self.send(Method::GET, self.web.target(), &fields, &[], &Bytes::new()).await
     }
 
     /// Ends the session.
-    pub async fn delete(&self) -> Result<Response<Body>, Failure> {
-        let headers = self.terms.load().headers.clone();
-        self.send(Method::DELETE, self.web.target(), headers, Bytes::new()).await
+    pub async fn delete(&self) -> Result<Reply, Failure> {
+        let terms = self.terms();
+        self.send(Method::DELETE, self.web.target(), &terms.fields, &[], &Bytes::new()).await
     }
 
     async fn send(
         &self,
         method: Method,
         target: &Uri,
-        headers: HeaderMap,
-        body: Bytes,
-    ) -> Result<Response<Body>, Failure> {
-        let mut request = Request::new(Full::new(body));
-        *request.method_mut() = method;
-        *request.uri_mut() = target.clone();
-        *request.headers_mut() = headers;
-        self.web.send(request).await
+        fields: &Fields,
+        more: &[(HeaderName, HeaderValue)],
+        body: &Bytes,
+    ) -> Result<Reply, Failure> {
+        self.web.send(&Request { method, target, fields, more, body }).await
     }
 }
 
 /// Says in header fields what the body says, so that intermediaries need not read it.
-fn describe(call: &Call<'_>, headers: &mut HeaderMap) {
+fn describe(call: &Call<'_>) -> Vec<(HeaderName, HeaderValue)> {
+    let mut fields = Vec::with_capacity(2 + call.mirrored.len());
     if let Ok(method) = HeaderValue::from_str(call.method) {
-        headers.insert(METHOD, method);
+        fields.push((METHOD, method));
     }
     if let Some(name) = call.subject.filter(|_| headers::named_by(call.method).is_some())
         && let Ok(name) = HeaderValue::try_from(headers::encode(name))
     {
-        headers.insert(NAME, name);
+        fields.push((NAME, name));
     }
     for (name, value) in call.mirrored {
         let name = HeaderName::try_from(name.as_str());
         if let (Ok(name), Ok(value)) = (name, HeaderValue::try_from(headers::encode(value))) {
-            headers.insert(name, value);
+            fields.push((name, value));
         }
     }
+    fields
 }

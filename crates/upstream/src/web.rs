@@ -5,16 +5,17 @@
 //! HTTP/2 too.
 
 mod body;
+mod framing;
 mod link;
 mod plain;
 
 use std::sync::{Arc, OnceLock};
 
 use bytes::{Bytes, BytesMut};
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::Body as _;
-use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue, LOCATION};
-use hyper::{Request, Response, StatusCode, Uri};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use hyper::{Method, Response, StatusCode, Uri};
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -23,6 +24,7 @@ use mcp::text::tame;
 use tokio::time::{sleep, timeout};
 
 pub use body::Body;
+use framing::{Fault, is_event_stream};
 use plain::Plain;
 
 use crate::limits::{
@@ -30,6 +32,8 @@ use crate::limits::{
     PROBE_PAUSE, PROBES_MAX, REFUSAL_BYTES_MAX, REFUSAL_CHARS_SHOWN, REFUSAL_TIME_MAX,
 };
 use crate::remote::{Url, place};
+
+pub const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// A client for one server.
 pub struct Web {
@@ -47,6 +51,45 @@ enum Pool {
 
 type TlsClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
+/// What is sent.
+pub struct Request<'a> {
+    pub method: Method,
+    /// The path, and with TLS the server: a [`target`].
+    pub target: &'a Uri,
+    pub fields: &'a Fields,
+    /// Header fields of this request alone.
+    pub more: &'a [(HeaderName, HeaderValue)],
+    pub body: &'a Bytes,
+}
+
+/// Header fields that many requests share: written once.
+pub struct Fields {
+    pub map: HeaderMap,
+    /// As they are sent without TLS.
+    written: Vec<u8>,
+}
+
+impl Fields {
+    pub fn new(map: HeaderMap) -> Fields {
+        let mut written = Vec::new();
+        for (name, value) in &map {
+            link::write_field(&mut written, name.as_str(), value.as_bytes());
+        }
+        Fields { map, written }
+    }
+}
+
+/// What is answered.
+pub struct Reply {
+    pub status: StatusCode,
+    pub is_event_stream: bool,
+    /// Where a redirect leads.
+    pub location: Option<Bytes>,
+    /// The session that the server names.
+    pub session: Option<Bytes>,
+    pub body: Body,
+}
+
 /// Why a request got no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
@@ -54,8 +97,16 @@ pub enum Failure {
     Unreachable(String),
     /// The connection broke while it was in use.
     Broken(String),
+    /// The answer is no HTTP that can be read in one way only.
+    Malformed(Fault),
     /// The answer is over the bound.
     TooLarge,
+}
+
+impl Failure {
+    fn cut_off() -> Failure {
+        Failure::Broken("it was closed before the answer was whole".to_owned())
+    }
 }
 
 impl Web {
@@ -95,13 +146,19 @@ impl Web {
         headers
     }
 
-    /// Sends a request to a [`target`], and again while no connection can be made, for a moment:
-    /// a server that restarts is not to be noticed.
-    pub async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Body>, Failure> {
+    /// Sends a request, and again while no connection can be made, for a moment: a server that
+    /// restarts is not to be noticed.
+    pub async fn send(&self, request: &Request<'_>) -> Result<Reply, Failure> {
         match &self.pool {
             Pool::Plain(plain) => {
-                let (response, link) = plain.send(request).await?;
-                Ok(response.map(|body| Body::plain(body, link, plain)))
+                let (head, link) = plain.send(request).await?;
+                Ok(Reply {
+                    status: head.status,
+                    is_event_stream: head.is_event_stream,
+                    location: head.location,
+                    session: head.session,
+                    body: Body::plain(link, head.framing, head.is_kept, plain),
+                })
             }
             // In a box, so that it does not make the way without it larger.
             Pool::Tls(client) => Box::pin(send_over_tls(client, request)).await,
@@ -109,14 +166,16 @@ impl Web {
     }
 }
 
-async fn send_over_tls(
-    client: &TlsClient,
-    request: Request<Full<Bytes>>,
-) -> Result<Response<Body>, Failure> {
+async fn send_over_tls(client: &TlsClient, asked: &Request<'_>) -> Result<Reply, Failure> {
+    let mut request = hyper::Request::new(Full::new(asked.body.clone()));
+    *request.method_mut() = asked.method.clone();
+    *request.uri_mut() = asked.target.clone();
+    *request.headers_mut() = asked.fields.map.clone();
+    request.headers_mut().extend(asked.more.iter().cloned());
     let mut pauses = CONNECT_PAUSES.iter();
     loop {
         let error = match client.request(request.clone()).await {
-            Ok(response) => return Ok(response.map(Body::tls)),
+            Ok(response) => return Ok(reply_over_tls(response)),
             Err(error) => error,
         };
         let reason = innermost(&error);
@@ -127,6 +186,17 @@ async fn send_over_tls(
             Some(pause) => sleep(*pause).await,
             None => return Err(Failure::Unreachable(reason)),
         }
+    }
+}
+
+fn reply_over_tls(response: Response<Incoming>) -> Reply {
+    let field = |name: HeaderName| response.headers().get(name).map(HeaderValue::as_bytes);
+    Reply {
+        status: response.status(),
+        is_event_stream: field(CONTENT_TYPE).is_some_and(is_event_stream),
+        location: field(LOCATION).map(Bytes::copy_from_slice),
+        session: field(SESSION_ID).map(Bytes::copy_from_slice),
+        body: Body::tls(response.into_body()),
     }
 }
 
@@ -179,43 +249,10 @@ fn innermost(error: &dyn std::error::Error) -> String {
     tame(&cause.to_string())
 }
 
-/// The next piece of a body; `None` at its end.
-pub async fn next_chunk(body: &mut Body) -> Result<Option<Bytes>, Failure> {
-    loop {
-        match body.frame().await {
-            None => return Ok(None),
-            Some(Ok(frame)) => {
-                if let Ok(data) = frame.into_data() {
-                    return Ok(Some(data));
-                }
-            }
-            Some(Err(error)) => return Err(Failure::Broken(innermost(&error))),
-        }
-    }
-}
-
-/// The whole body, or what has come of it once that is more than `held_max`; whether it is whole.
-pub async fn read_some(body: &mut Body, held_max: usize) -> Result<(Bytes, bool), Failure> {
-    let Some(first) = next_chunk(body).await? else { return Ok((Bytes::new(), true)) };
-    if body.is_end_stream() || first.len() > held_max {
-        return Ok((first, body.is_end_stream()));
-    }
-    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    let mut held = BytesMut::with_capacity(first.len() + announced.min(held_max));
-    held.extend_from_slice(&first);
-    while let Some(chunk) = next_chunk(body).await? {
-        held.extend_from_slice(&chunk);
-        if held.len() > held_max {
-            return Ok((held.freeze(), false));
-        }
-    }
-    Ok((held.freeze(), true))
-}
-
 /// The whole body that begins with `held`, if it is within the bound.
 pub async fn read_on(body: &mut Body, held: Bytes, bytes_max: usize) -> Result<Bytes, Failure> {
     let mut whole = BytesMut::from(held);
-    while let Some(chunk) = next_chunk(body).await? {
+    while let Some(chunk) = body.next().await? {
         if whole.len() + chunk.len() > bytes_max {
             return Err(Failure::TooLarge);
         }
@@ -228,7 +265,7 @@ pub async fn read_on(body: &mut Body, held: Bytes, bytes_max: usize) -> Result<B
 pub async fn read_refusal(body: &mut Body) -> Bytes {
     let mut read = BytesMut::new();
     let reading = async {
-        while let Ok(Some(chunk)) = next_chunk(body).await {
+        while let Ok(Some(chunk)) = body.next().await {
             read.extend_from_slice(&chunk[..chunk.len().min(REFUSAL_BYTES_MAX - read.len())]);
             if read.len() >= REFUSAL_BYTES_MAX {
                 break;
@@ -247,21 +284,12 @@ pub fn shown(body: &[u8]) -> String {
     if shown.is_empty() { shown } else { format!(": {shown}") }
 }
 
-/// Whether the answer is a stream of events.
-pub fn is_event_stream(response: &Response<Body>) -> bool {
-    let kind = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
-    kind.is_some_and(|kind| {
-        kind.len() >= 17 && kind[..17].eq_ignore_ascii_case(b"text/event-stream")
-    })
-}
-
 /// Where a redirect leads, without the parts that may be secret; `None` if it is none.
-pub fn redirect(url: &Url, response: &Response<Body>) -> Option<String> {
-    if !response.status().is_redirection() || response.status() == StatusCode::NOT_MODIFIED {
+pub fn redirect(url: &Url, reply: &Reply) -> Option<String> {
+    if !reply.status.is_redirection() || reply.status == StatusCode::NOT_MODIFIED {
         return None;
     }
-    let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
-    let to: Option<Uri> = location.and_then(|location| location.parse().ok());
+    let to = reply.location.as_ref().and_then(|location| Uri::try_from(&location[..]).ok());
     let Some(host) = to.as_ref().and_then(Uri::host) else {
         return Some("another path of the same host".into());
     };

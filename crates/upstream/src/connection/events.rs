@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::{Response, StatusCode};
+use hyper::StatusCode;
 use mcp::json;
 use mcp::names::UpstreamName;
 use mcp::rpc::{self, Message};
@@ -19,7 +19,7 @@ use crate::limits::{ENDPOINT_TIMEOUT, LINE_BYTES_MAX, POST_TIMEOUT, POSTS_MAX};
 use crate::remote::Url;
 use crate::sse::{Decoder, Event};
 use crate::streamable::Streamable;
-use crate::web::{self, Body, Failure};
+use crate::web::{self, Body, Failure, Reply};
 
 impl Connection {
     /// Opens the stream and waits until the server has said where to post to.
@@ -30,11 +30,11 @@ impl Connection {
     ) -> Result<Connection, Problem> {
         let opening = async {
             let response = http.get(None).await.map_err(problem)?;
-            if response.status() != StatusCode::OK || !web::is_event_stream(&response) {
-                let status = response.status().as_u16();
+            if response.status != StatusCode::OK || !response.is_event_stream {
+                let status = response.status.as_u16();
                 return Err(Problem::Status { method: "GET".into(), status, said: String::new() });
             }
-            let mut body = response.into_body();
+            let mut body = response.body;
             let mut decoder = Decoder::new(LINE_BYTES_MAX);
             let endpoint = find_endpoint(&mut body, &mut decoder).await?;
             let endpoint = http.web().url().join(&endpoint).ok_or_else(|| {
@@ -61,12 +61,12 @@ impl Connection {
     async fn note_posted(&self, frame: &Bytes, posted: Option<Posted>) {
         let upstream = self.0.upstream.clone();
         let error = match posted {
-            Some(Ok(response)) if response.status().is_success() => {
-                return response.into_body().leave();
+            Some(Ok(response)) if response.status.is_success() => {
+                return response.body.leave();
             }
             Some(Ok(mut response)) => {
-                let said = web::shown(&web::read_refusal(response.body_mut()).await);
-                Error::Status { upstream, status: response.status().as_u16(), said }
+                let said = web::shown(&web::read_refusal(&mut response.body).await);
+                Error::Status { upstream, status: response.status.as_u16(), said }
             }
             Some(Err(failure)) => self.failed(failure),
             None => Error::Timeout { upstream, waited: POST_TIMEOUT },
@@ -79,7 +79,7 @@ impl Connection {
     }
 }
 
-type Posted = Result<Response<Body>, Failure>;
+type Posted = Result<Reply, Failure>;
 
 async fn find_endpoint(body: &mut Body, decoder: &mut Decoder) -> Result<String, Problem> {
     loop {
@@ -91,7 +91,7 @@ async fn find_endpoint(body: &mut Body, decoder: &mut Decoder) -> Result<String,
                 _ => {}
             }
         }
-        match web::next_chunk(body).await.map_err(problem)? {
+        match body.next().await.map_err(problem)? {
             Some(chunk) => decoder.push(&chunk),
             None => return Err(Problem::Unusable("it does not say where to post to".into())),
         }
@@ -102,6 +102,7 @@ fn problem(failure: Failure) -> Problem {
     match failure {
         Failure::Unreachable(reason) => Problem::Gone(format!("can't be reached: {reason}")),
         Failure::Broken(reason) => Problem::Lost(reason),
+        Failure::Malformed(fault) => Problem::Lost(fault.to_string()),
         Failure::TooLarge => Problem::Unusable("its stream is over the bound".into()),
     }
 }
@@ -117,7 +118,7 @@ async fn read_events(connection: Connection, mut body: Body, mut decoder: Decode
                     Event::TooLarge { head } => connection.receive_oversized(&head, b""),
                 }
             }
-            match web::next_chunk(&mut body).await {
+            match body.next().await {
                 Ok(Some(chunk)) => decoder.push(&chunk),
                 Ok(None) => return "has ended its stream".to_owned(),
                 Err(failure) => return connection.failed(failure).to_string(),

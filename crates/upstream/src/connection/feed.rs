@@ -9,7 +9,7 @@ use tokio::time::sleep;
 use super::{Connection, Loss, Wire};
 use crate::limits::{LINE_BYTES_MAX, REOPEN_DELAY_MAX, REOPEN_DELAY_MIN};
 use crate::sse::{Decoder, Event};
-use crate::web::{self, Body};
+use crate::web::Body;
 
 impl Connection {
     /// Follows the stream for as long as the server offers one, opening it again where it ends.
@@ -21,17 +21,17 @@ impl Connection {
         loop {
             match http.get(decoder.last_id()).await {
                 Err(failure) => _ = self.failed(failure),
-                Ok(response) if response.status() == StatusCode::OK => {
-                    if !web::is_event_stream(&response) {
+                Ok(response) if response.status == StatusCode::OK => {
+                    if !response.is_event_stream {
                         return;
                     }
                     was_open = true;
                     decoder.resume();
-                    if self.hear_out(response.into_body(), &mut decoder).await {
+                    if self.hear_out(response.body, &mut decoder).await {
                         attempts = 0;
                     }
                 }
-                Ok(response) => match response.status() {
+                Ok(response) => match response.status {
                     // A server that has never offered one may say so in this way, too.
                     StatusCode::NOT_FOUND if was_open && http.terms().has_session => {
                         return self.lose(Loss::Session);
@@ -50,7 +50,7 @@ impl Connection {
     /// Takes what comes until the stream ends; whether anything came.
     async fn hear_out(&self, mut body: Body, decoder: &mut Decoder) -> bool {
         let mut has_come = false;
-        while let Ok(Some(chunk)) = web::next_chunk(&mut body).await {
+        while let Ok(Some(chunk)) = body.next().await {
             has_come = true;
             decoder.push(&chunk);
             while let Some(event) = decoder.next_event() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::{Response, StatusCode};
+use hyper::StatusCode;
 use mcp::lines::{Direction, guess_id};
 use mcp::names::UpstreamName;
 use mcp::rpc::{self, Message, Outcome};
@@ -23,7 +23,7 @@ use crate::limits::{
 };
 use crate::sse::{Decoder, Event};
 use crate::streamable::{Streamable, Terms};
-use crate::web::{self, Body, Failure};
+use crate::web::{self, Body, Failure, Reply};
 
 impl Connection {
     /// Starts a conversation over Streamable HTTP. Nothing is sent yet.
@@ -75,22 +75,22 @@ impl Connection {
         let terms = http.terms();
         let response = http.post_call(&terms, call, frame).await;
         let response = response.map_err(|failure| self.failed(failure))?;
-        if response.status() != StatusCode::OK {
+        if response.status != StatusCode::OK {
             let refused = Box::pin(self.refused(&terms, http, Some(id), response));
             return refused.await.map(Answer::Whole);
         }
         if call.method == "initialize" {
             http.keep_session(&response);
         }
-        if web::is_event_stream(&response) {
-            let body = response.into_body();
+        if response.is_event_stream {
+            let body = response.body;
             return Box::pin(self.follow(http, &terms, id, body)).await.map(Answer::Whole);
         }
-        let mut body = response.into_body();
+        let mut body = response.body;
         let held_max = if call.may_come { HELD_BYTES_MAX } else { LINE_BYTES_MAX };
-        let held = web::read_some(&mut body, held_max).await;
-        let (held, is_all) = held.map_err(|failure| self.failed(failure))?;
-        let body = if is_all {
+        let held = body.read_some(held_max).await;
+        let held = held.map_err(|failure| self.failed(failure))?;
+        let body = if body.is_over() {
             held
         } else if call.may_come {
             match Coming::begin(&self.0.upstream, id, &held, body, call.timeout) {
@@ -127,7 +127,7 @@ impl Connection {
         let mut resumes = 0;
         loop {
             let reason = loop {
-                match web::next_chunk(&mut body).await {
+                match body.next().await {
                     Ok(Some(chunk)) => decoder.push(&chunk),
                     Ok(None) => break "it ended the stream".to_owned(),
                     Err(failure) => break self.failed(failure).to_string(),
@@ -150,11 +150,11 @@ impl Connection {
             sleep(pause.clamp(RESUME_DELAY_MIN, REOPEN_DELAY_MAX)).await;
             let response = http.get(decoder.last_id()).await;
             let response = response.map_err(|failure| self.failed(failure))?;
-            if response.status() != StatusCode::OK || !web::is_event_stream(&response) {
+            if response.status != StatusCode::OK || !response.is_event_stream {
                 let refused = self.refused(terms, http, None, response).await;
                 return refused.map_err(Connection::unanswered);
             }
-            body = response.into_body();
+            body = response.body;
             decoder.resume();
         }
     }
@@ -195,14 +195,14 @@ impl Connection {
         terms: &Terms,
         http: &Streamable,
         id: Option<u64>,
-        mut response: Response<Body>,
+        mut response: Reply,
     ) -> Result<Outcome, Error> {
         let upstream = self.0.upstream.clone();
-        let status = response.status();
+        let status = response.status;
         if let Some(destination) = web::redirect(http.web().url(), &response) {
             return Err(Error::Redirect { upstream, destination });
         }
-        let body = web::read_refusal(response.body_mut()).await;
+        let body = web::read_refusal(&mut response.body).await;
         if terms.has_session && is_about_the_session(status, &body) {
             self.lose(Loss::Session);
             return Err(Error::SessionLost { upstream });
@@ -229,8 +229,8 @@ impl Connection {
         };
         let response = response.map_err(|failure| self.failed(failure))?;
         // Some say 200 or 204 where 202 is meant.
-        if response.status().is_success() {
-            response.into_body().leave();
+        if response.status.is_success() {
+            response.body.leave();
             return Ok(());
         }
         self.refused(&http.terms(), http, None, response).await.map(|_| ())
@@ -247,6 +247,7 @@ impl Connection {
             Failure::Broken(reason) => {
                 Error::Down { upstream, reason: format!("broke the connection: {reason}") }
             }
+            Failure::Malformed(fault) => self.garbled(&fault.to_string()),
             Failure::TooLarge => Error::TooLarge { upstream, limit: LINE_BYTES_MAX },
         }
     }

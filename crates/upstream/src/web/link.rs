@@ -3,212 +3,237 @@
 //! No task of its own stands behind a connection: what a call needs is done when the call is
 //! polled, and nothing has to be handed from one task to another.
 
-use std::future::{Future as _, poll_fn};
+use std::io;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::body::{Body as _, Frame, Incoming};
-use hyper::client::conn::http1;
-use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
+use bytes::{Bytes, BytesMut};
+use hyper::Method;
+use tokio::io::{AsyncReadExt as _, AsyncWrite as _};
 use tokio::net::TcpStream;
-use tokio::task::unconstrained;
 
-/// A connection and the way to put requests on it.
+use super::framing::{self, Framing, Head};
+use super::{Failure, Request};
+use crate::limits::{COPIED_BYTES_MAX, READ_BYTES_MAX, READ_BYTES_MIN};
+
+/// A connection, what is still to be sent over it, and what has come and is not taken.
 pub struct Link {
-    sender: http1::SendRequest<Full<Bytes>>,
-    /// `None` once it is closed. Dropping it tells those who wait for something of it.
-    connection: Option<http1::Connection<TokioIo<TcpStream>, Full<Bytes>>>,
-    bell: Arc<Bell>,
-    /// What the connection rings.
-    rope: Waker,
+    stream: TcpStream,
+    /// The head of the last request, and its body where that is small.
+    outgoing: Vec<u8>,
+    /// How much of it is sent.
+    sent: usize,
+    /// A body that is too large to be copied.
+    large: Bytes,
+    incoming: BytesMut,
+    /// How much room is made for what comes: more once that was filled.
+    room: usize,
 }
 
 /// Why a request got no answer.
 pub enum Unanswered {
     /// Nothing of it was sent.
-    Unsent(Box<Request<Full<Bytes>>>, hyper::Error),
-    Broken(hyper::Error),
+    Unsent(io::Error),
+    Failed(Failure),
 }
 
 impl Link {
-    pub async fn new(stream: TokioIo<TcpStream>) -> Result<Link, hyper::Error> {
-        let (sender, connection) = http1::handshake(stream).await?;
-        let bell = Arc::<Bell>::default();
-        let rope = Waker::from(Arc::clone(&bell));
-        Ok(Link { sender, connection: Some(connection), bell, rope })
+    pub fn new(stream: TcpStream) -> Link {
+        Link {
+            stream,
+            outgoing: Vec::new(),
+            sent: 0,
+            large: Bytes::new(),
+            incoming: BytesMut::new(),
+            room: READ_BYTES_MIN,
+        }
     }
 
-    /// Whether everything that was sent is answered, and more can be.
-    pub fn is_idle(&self) -> bool {
-        self.connection.is_some() && self.sender.is_ready()
+    /// Gets ready for the next request; whether it can: everything is sent, and nothing has come
+    /// that was not asked for.
+    pub fn rest(&mut self) -> bool {
+        if self.room > READ_BYTES_MIN {
+            // Large room is not kept for what is mostly small.
+            (self.incoming, self.room) = (BytesMut::new(), READ_BYTES_MIN);
+        }
+        self.sent == self.outgoing.len() && self.large.is_empty() && self.incoming.is_empty()
     }
 
-    /// Sends a request and waits for the head of the answer. A connection that was closed
-    /// meanwhile is noticed before anything is sent.
-    pub async fn exchange(
-        &mut self,
-        request: Request<Full<Bytes>>,
-    ) -> Result<Response<Incoming>, Unanswered> {
-        let mut answer = pin!(self.sender.try_send_request(request));
-        self.bell.hush();
-        poll_fn(|context| {
-            if self.bell.is_silent(context) {
-                return Poll::Pending;
+    /// How much room is made for what comes next.
+    #[cfg(test)]
+    pub fn room(&self) -> usize {
+        self.room
+    }
+
+    /// Puts a request on the connection. One that was closed meanwhile is noticed before.
+    pub fn put(&mut self, request: &Request<'_>) -> Result<(), io::Error> {
+        // Whoever speaks unasked is not to be trusted with a request either.
+        let mut unheard = Context::from_waker(Waker::noop());
+        if self.poll_fill(&mut unheard, 0).is_ready() {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        let Request { method, target, fields, more, body } = request;
+        let path = target.path_and_query().map_or("/", |path| path.as_str());
+        self.outgoing.clear();
+        self.outgoing.shrink_to(2 * COPIED_BYTES_MAX);
+        self.sent = 0;
+        for part in [method.as_str(), " ", path, " HTTP/1.1\r\n"] {
+            self.outgoing.extend_from_slice(part.as_bytes());
+        }
+        self.outgoing.extend_from_slice(&fields.written);
+        for (name, value) in *more {
+            write_field(&mut self.outgoing, name.as_str(), value.as_bytes());
+        }
+        if *method == Method::POST || !body.is_empty() {
+            let mut digits = [0; 20];
+            write_field(&mut self.outgoing, "content-length", decimal(body.len(), &mut digits));
+        }
+        self.outgoing.extend_from_slice(b"\r\n");
+        if body.len() <= COPIED_BYTES_MAX {
+            self.outgoing.extend_from_slice(body);
+        } else {
+            self.large = (*body).clone();
+        }
+        Ok(())
+    }
+
+    /// Sends what was put, and waits for the head of the answer.
+    pub fn poll_head(&mut self, context: &mut Context<'_>) -> Poll<Result<Head, Unanswered>> {
+        loop {
+            if let Poll::Ready(Err(error)) = self.poll_send(context) {
+                return Poll::Ready(Err(match self.sent {
+                    0 => Unanswered::Unsent(error),
+                    _ => Unanswered::Failed(broken(&error)),
+                }));
             }
-            self.drive();
-            // Who is over their budget would be told to come back later, through a waker that
-            // nobody hears.
-            let mut answer = pin!(unconstrained(answer.as_mut()));
-            let Poll::Ready(answer) = answer.as_mut().poll(&mut unheard()) else {
-                self.bell.listen(context);
-                return Poll::Pending;
-            };
-            Poll::Ready(answer.map_err(|mut failed| match failed.take_message() {
-                Some(request) => Unanswered::Unsent(Box::new(request), failed.into_error()),
-                None => Unanswered::Broken(failed.into_error()),
-            }))
-        })
-        .await
+            let failed = |failure| Poll::Ready(Err(Unanswered::Failed(failure)));
+            if !self.incoming.is_empty() {
+                match framing::take_head(&mut self.incoming) {
+                    Ok(Some(head)) => return Poll::Ready(Ok(head)),
+                    Ok(None) => {}
+                    Err(fault) => return failed(Failure::Malformed(fault)),
+                }
+            }
+            match ready!(self.poll_fill(context, 0)) {
+                Ok(0) => return failed(Failure::cut_off()),
+                Ok(_) => {}
+                Err(error) => return failed(broken(&error)),
+            }
+        }
     }
 
-    /// The next piece of the answer.
-    pub fn poll_frame(
+    /// The next piece of a body; `None` at its end.
+    pub fn poll_piece(
         &mut self,
-        body: &mut Incoming,
+        framing: &mut Framing,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        if self.bell.is_silent(context) {
-            return Poll::Pending;
-        }
-        let mut frame = Pin::new(&mut *body).poll_frame(&mut unheard());
-        if frame.is_pending() {
-            self.drive();
-            frame = Pin::new(body).poll_frame(&mut unheard());
-        }
-        if frame.is_pending() {
-            self.bell.listen(context);
-        }
-        frame
-    }
-
-    /// Lets the connection read and write what can be read and written now.
-    pub fn drive(&mut self) {
-        self.bell.hush();
-        let Some(connection) = &mut self.connection else { return };
-        let mut context = Context::from_waker(&self.rope);
-        // How it ended is told to those who wait for something of it.
-        if Pin::new(connection).poll(&mut context).is_ready() {
-            self.connection = None;
-        }
-    }
-}
-
-/// For what is only ever made ready by the connection, which we drive ourselves.
-fn unheard() -> Context<'static> {
-    Context::from_waker(Waker::noop())
-}
-
-/// What a connection rings when there is something to do. While its task is at it anyway this is
-/// only noted: the task need not be woken by itself. While it is parked nobody listens.
-#[derive(Default)]
-struct Bell(Mutex<Ringing>);
-
-#[derive(Default)]
-enum Ringing {
-    #[default]
-    Unheard,
-    Noted,
-    Heard(Waker),
-}
-
-impl Bell {
-    fn set(&self, ringing: Ringing) -> Ringing {
-        std::mem::replace(&mut *self.state(), ringing)
-    }
-
-    /// From now on it is only noted.
-    fn hush(&self) {
-        self.set(Ringing::Unheard);
-    }
-
-    /// Whether the task listens and nothing has rung since: it was woken by something else. If
-    /// not, it is only noted from now on.
-    fn is_silent(&self, context: &Context<'_>) -> bool {
-        let mut state = self.state();
-        if let Ringing::Heard(task) = &mut *state {
-            task.clone_from(context.waker());
-            return true;
-        }
-        *state = Ringing::Unheard;
-        false
-    }
-
-    /// From now on the task is woken, and at once if it has rung since it was hushed.
-    fn listen(&self, context: &Context<'_>) {
-        let mut state = self.state();
-        match &*state {
-            // It stays noted: silence would be taken for a reason to wait on.
-            Ringing::Noted => context.waker().wake_by_ref(),
-            Ringing::Unheard | Ringing::Heard(_) => {
-                *state = Ringing::Heard(context.waker().clone());
+    ) -> Poll<Result<Option<Bytes>, Failure>> {
+        loop {
+            match framing.take(&mut self.incoming) {
+                Ok(None) if framing.is_over() => return Poll::Ready(Ok(None)),
+                Ok(None) => {}
+                Ok(piece) => return Poll::Ready(Ok(piece)),
+                Err(fault) => return Poll::Ready(Err(Failure::Malformed(fault))),
+            }
+            if ready!(self.poll_more(framing, context))? == 0 {
+                return Poll::Ready(Ok(None));
             }
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, Ringing> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Waits until `bytes` of a body are here or it ends, so that they can be taken in one piece.
+    pub fn poll_gather(
+        &mut self,
+        framing: &Framing,
+        bytes: usize,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Failure>> {
+        while self.incoming.len() < bytes {
+            if self.incoming.capacity() < bytes {
+                self.incoming.reserve(bytes - self.incoming.len());
+                self.room = READ_BYTES_MAX;
+            }
+            if ready!(self.poll_more(framing, context))? == 0 {
+                break;
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Reads more of a body; how much, nothing if it ends with the connection.
+    fn poll_more(
+        &mut self,
+        framing: &Framing,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<usize, Failure>> {
+        // An answer may begin before all of its request is sent.
+        if let Poll::Ready(Err(error)) = self.poll_send(context) {
+            return Poll::Ready(Err(broken(&error)));
+        }
+        let announced = usize::try_from(framing.announced()).unwrap_or(usize::MAX);
+        match ready!(self.poll_fill(context, announced)) {
+            Ok(0) if *framing != Framing::Close => Poll::Ready(Err(Failure::cut_off())),
+            Ok(read) => Poll::Ready(Ok(read)),
+            Err(error) => Poll::Ready(Err(broken(&error))),
+        }
+    }
+
+    fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            let unsent = &self.outgoing[self.sent..];
+            let is_large = unsent.is_empty();
+            let unsent = if is_large { &self.large[..] } else { unsent };
+            if unsent.is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+            match ready!(Pin::new(&mut self.stream).poll_write(context, unsent))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                sent if is_large => _ = self.large.split_to(sent),
+                sent => self.sent += sent,
+            }
+        }
+    }
+
+    /// Reads what is there, with room for what is `announced`, within bounds.
+    fn poll_fill(
+        &mut self,
+        context: &mut Context<'_>,
+        announced: usize,
+    ) -> Poll<io::Result<usize>> {
+        let spare = self.incoming.capacity() - self.incoming.len();
+        let is_scarce = spare < READ_BYTES_MIN / 2;
+        if is_scarce && (announced == 0 || spare < announced) {
+            self.room = self.room.max(announced.min(READ_BYTES_MAX));
+            self.incoming.reserve(self.room);
+        }
+        let spare = self.incoming.capacity() - self.incoming.len();
+        let read = ready!(pin!(self.stream.read_buf(&mut self.incoming)).poll(context));
+        if matches!(read, Ok(size) if size == spare) {
+            self.room = (2 * self.room).min(READ_BYTES_MAX);
+        }
+        Poll::Ready(read)
     }
 }
 
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
+/// Writes a header field as it is sent.
+pub fn write_field(head: &mut Vec<u8>, name: &str, value: &[u8]) {
+    for part in [name.as_bytes(), b": ", value, b"\r\n"] {
+        head.extend_from_slice(part);
     }
+}
 
-    fn wake_by_ref(self: &Arc<Self>) {
-        if let Ringing::Heard(task) = self.set(Ringing::Noted) {
-            task.wake();
+fn decimal(mut number: usize, digits: &mut [u8; 20]) -> &[u8] {
+    let mut first = digits.len();
+    loop {
+        first -= 1;
+        digits[first] = b'0' + u8::try_from(number % 10).unwrap_or_default();
+        number /= 10;
+        if number == 0 {
+            return &digits[first..];
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::task::{Context, Wake, Waker};
-
-    use super::Bell;
-
-    #[derive(Default)]
-    struct Woken(AtomicUsize);
-
-    impl Wake for Woken {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    #[test]
-    fn bell_that_rings_while_its_task_is_at_it_is_answered_by_the_next_poll() {
-        let (bell, woken) = (Arc::<Bell>::default(), Arc::<Woken>::default());
-        let waker = Waker::from(Arc::clone(&woken));
-        let context = Context::from_waker(&waker);
-        let times = || woken.0.load(Ordering::Relaxed);
-        bell.hush();
-        bell.wake_by_ref();
-        assert_eq!(times(), 0);
-        bell.listen(&context);
-        assert_eq!(times(), 1);
-        assert!(!bell.is_silent(&context));
-        bell.listen(&context);
-        assert!(bell.is_silent(&context));
-        bell.wake_by_ref();
-        assert_eq!(times(), 2);
-        assert!(!bell.is_silent(&context));
-    }
+fn broken(error: &io::Error) -> Failure {
+    Failure::Broken(super::innermost(error))
 }

@@ -1,19 +1,18 @@
 //! Plain connections to one server, and those among them that nobody uses now.
 
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::body::Incoming;
+use hyper::Uri;
 use hyper::service::Service as _;
-use hyper::{Request, Response, Uri};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::service::TowerToHyperService;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use super::framing::Head;
 use super::link::{Link, Unanswered};
-use super::{Failure, innermost, tcp};
+use super::{Failure, Request, innermost, tcp};
 use crate::limits::{CONNECT_PAUSES, IDLE_CONNECTION_TIME, IDLE_CONNECTIONS_MAX, LINGERING_MAX};
 use crate::remote::Url;
 
@@ -48,10 +47,7 @@ impl Plain {
 
     /// Sends a request over a connection of its own, and again if a used one turns out to be
     /// closed before anything was sent.
-    pub async fn send(
-        &self,
-        mut request: Request<Full<Bytes>>,
-    ) -> Result<(Response<Incoming>, Box<Link>), Failure> {
+    pub async fn send(&self, request: &Request<'_>) -> Result<(Head, Box<Link>), Failure> {
         let mut used = self.idle().parked.pop().map(|parked| parked.link);
         loop {
             let is_used = used.is_some();
@@ -59,12 +55,15 @@ impl Plain {
                 Some(link) => link,
                 None => Box::pin(self.connect()).await?,
             };
-            match link.exchange(request).await {
-                Ok(response) => return Ok((response, link)),
-                Err(Unanswered::Unsent(unsent, _)) if is_used => request = *unsent,
-                Err(Unanswered::Unsent(_, error) | Unanswered::Broken(error)) => {
-                    return Err(Failure::Broken(innermost(&error)));
-                }
+            let answer = match link.put(request) {
+                Ok(()) => poll_fn(|context| link.poll_head(context)).await,
+                Err(error) => Err(Unanswered::Unsent(error)),
+            };
+            match answer {
+                Ok(head) => return Ok((head, link)),
+                Err(Unanswered::Unsent(_)) if is_used => {}
+                Err(Unanswered::Unsent(error)) => return Err(Failure::Broken(innermost(&error))),
+                Err(Unanswered::Failed(failure)) => return Err(failure),
             }
         }
     }
@@ -74,11 +73,7 @@ impl Plain {
         let mut pauses = CONNECT_PAUSES.iter();
         loop {
             let error = match self.connector.call(self.server.clone()).await {
-                Ok(stream) => {
-                    let link = Link::new(stream).await;
-                    let broken = |error| Failure::Broken(innermost(&error));
-                    return link.map(Box::new).map_err(broken);
-                }
+                Ok(stream) => return Ok(Box::new(Link::new(stream.into_inner()))),
                 Err(error) => error,
             };
             match pauses.next() {

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http_body_util::Full;
-use hyper::Request;
+use hyper::Method;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::Plain;
-use crate::limits::{IDLE_CONNECTION_TIME, IDLE_CONNECTIONS_MAX};
-use crate::web::{Body, Failure, Pool, Web, next_chunk, read_some};
+use crate::limits::{IDLE_CONNECTION_TIME, IDLE_CONNECTIONS_MAX, READ_BYTES_MAX, READ_BYTES_MIN};
+use crate::web::framing::Fault;
+use crate::web::{Body, Failure, Fields, Pool, Request, Web};
 
 const ANSWER: &str = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
 
@@ -49,14 +49,13 @@ async fn answer(stream: &mut TcpStream, said: &str) -> String {
 }
 
 async fn send(web: &Web) -> Result<Body, Failure> {
-    let mut request = Request::new(Full::new(Bytes::new()));
-    *request.uri_mut() = web.target().clone();
-    *request.headers_mut() = web.headers();
-    web.send(request).await.map(hyper::Response::into_body)
+    let (target, fields, body) = (web.target(), &Fields::new(web.headers()), &Bytes::new());
+    let request = Request { method: Method::GET, target, fields, more: &[], body };
+    web.send(&request).await.map(|reply| reply.body)
 }
 
 async fn call(web: &Web) -> Result<Bytes, Failure> {
-    Ok(read_some(&mut send(web).await?, 100).await?.0)
+    send(web).await?.read_some(100).await
 }
 
 async fn has_ended(stream: &mut TcpStream) -> bool {
@@ -138,7 +137,7 @@ async fn answer_that_is_dropped_in_the_middle_takes_its_connection_along() {
     };
     let calling = async {
         let mut body = send(&web).await.unwrap();
-        assert_eq!(next_chunk(&mut body).await.unwrap().unwrap(), "hel");
+        assert_eq!(body.next().await.unwrap().unwrap(), "hel");
         drop(body);
         assert_eq!(call(&web).await.unwrap(), "hello");
     };
@@ -156,7 +155,7 @@ async fn answer_of_which_no_more_is_wanted_keeps_its_connection_if_it_ends_soon(
     };
     let (mut stream, body) = tokio::join!(beginning, send(&web));
     let mut body = body.unwrap();
-    assert_eq!(next_chunk(&mut body).await.unwrap().unwrap(), "hel");
+    assert_eq!(body.next().await.unwrap().unwrap(), "hel");
     body.leave();
     assert!(is_open(&mut stream).await);
     stream.write_all(b"2\r\nlo\r\n0\r\n\r\n").await.unwrap();
@@ -210,4 +209,70 @@ async fn no_more_connections_are_kept_than_allowed() {
     let calling = async { _ = calling.join_all().await };
     let (_streams, ()) = tokio::join!(serving, calling);
     assert_eq!(plain(&web).idle().parked.len(), IDLE_CONNECTIONS_MAX);
+}
+
+#[tokio::test]
+async fn answer_that_is_cut_off_or_malformed_says_so_and_its_connection_is_given_up() {
+    let (server, web) = Server::start().await;
+    let failing = async |said: &str| {
+        let serving = async { answer(&mut server.accept().await, said).await };
+        tokio::join!(serving, call(&web)).1.unwrap_err()
+    };
+    let cut_off = Failure::Broken("it was closed before the answer was whole".into());
+    assert_eq!(failing("HTTP/1.1 200 OK\r\ncontent-le").await, cut_off);
+    assert_eq!(failing("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhel").await, cut_off);
+    let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+    assert_eq!(failing(&format!("{chunked}5\r\nhello\r\n")).await, cut_off);
+    assert_eq!(failing("hello\r\n").await, Failure::Malformed(Fault::Malformed));
+    let chunks = failing(&format!("{chunked}5\r\nhello!\r\n")).await;
+    assert_eq!(chunks, Failure::Malformed(Fault::Chunk));
+    assert!(plain(&web).idle().parked.is_empty());
+}
+
+#[tokio::test]
+async fn large_request_is_sent_whole_also_when_its_answer_begins_before() {
+    let (server, web) = Server::start().await;
+    let (size, bytes) = (8 * 1024 * 1024, Bytes::from(vec![b'x'; 8 * 1024 * 1024]));
+    let serving = async {
+        let mut stream = server.accept().await;
+        let early = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n";
+        let head = answer(&mut stream, early).await;
+        assert!(head.contains(&format!("content-length: {size}\r\n")), "{head}");
+        let mut body = vec![0; size];
+        stream.read_exact(&mut body).await.unwrap();
+        stream.write_all(b"hello").await.unwrap();
+        assert!(body.iter().all(|byte| *byte == b'x'));
+        answer(&mut stream, ANSWER).await;
+    };
+    let calling = async {
+        let (target, fields) = (web.target(), &Fields::new(web.headers()));
+        let request = Request { method: Method::POST, target, fields, more: &[], body: &bytes };
+        let mut reply = web.send(&request).await.unwrap();
+        assert_eq!(reply.body.read_some(100).await.unwrap(), "hello");
+        assert_eq!(call(&web).await.unwrap(), "hello");
+    };
+    tokio::join!(serving, calling);
+}
+
+#[tokio::test]
+async fn large_answer_comes_in_pieces_and_leaves_no_large_room_behind() {
+    let (server, web) = Server::start().await;
+    let size = 4 * READ_BYTES_MAX;
+    let said = format!("HTTP/1.1 200 OK\r\ncontent-length: {size}\r\n\r\n{}", "x".repeat(size));
+    let serving = async {
+        let mut stream = server.accept().await;
+        answer(&mut stream, &said).await;
+        stream
+    };
+    let calling = async {
+        let mut body = send(&web).await.unwrap();
+        let mut came = 0;
+        while let Some(piece) = body.next().await.unwrap() {
+            assert!(piece.len() <= 2 * READ_BYTES_MAX, "{}", piece.len());
+            came += piece.len();
+        }
+        assert_eq!(came, size);
+    };
+    let (_stream, ()) = tokio::join!(serving, calling);
+    assert_eq!(plain(&web).idle().parked[0].link.room(), READ_BYTES_MIN);
 }
