@@ -14,6 +14,8 @@ use crate::limits::{ANSWER_STALL_MAX, LINGER_MAX};
 /// A stream that ends a client which does not read, and closes so that the last answer arrives.
 pub struct Wire<I> {
     inner: I,
+    /// What was read to see which version of HTTP begins, until it is handed out.
+    early: Early,
     lines: LengthLines,
     signs: Arc<Signs>,
     /// Set while nothing can be written.
@@ -21,6 +23,15 @@ pub struct Wire<I> {
     /// Set once our side is closed.
     linger: Option<Pin<Box<Sleep>>>,
 }
+
+#[derive(Debug, Default)]
+struct Early {
+    bytes: [u8; PREFACE.len()],
+    len: usize,
+}
+
+/// What a connection of HTTP/2 begins with.
+const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// What the wire tells of itself.
 #[derive(Debug, Default)]
@@ -53,7 +64,16 @@ impl Signs {
 
 impl<I> Wire<I> {
     pub fn new(inner: I, signs: Arc<Signs>) -> Wire<I> {
-        Wire { inner, lines: LengthLines::default(), signs, stall: None, linger: None }
+        let (early, lines) = (Early::default(), LengthLines::default());
+        Wire { inner, early, lines, signs, stall: None, linger: None }
+    }
+
+    /// Counts the lines that give a length among what is handed out.
+    fn watch(&mut self, fresh: &[u8]) {
+        let found = self.lines.feed(fresh);
+        if found > 0 {
+            self.signs.lengths.fetch_add(found, Ordering::Relaxed);
+        }
     }
 
     /// Ends a write that makes no headway.
@@ -75,19 +95,46 @@ impl<I> Wire<I> {
     }
 }
 
+impl<I: AsyncRead + Unpin> Wire<I> {
+    /// Whether the connection begins as one of HTTP/2 does; waits for as much as shows it.
+    pub fn poll_preface(&mut self, context: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        loop {
+            let Early { bytes, len } = &mut self.early;
+            if bytes[..*len] != PREFACE[..*len] {
+                return Poll::Ready(Ok(false));
+            }
+            if *len == PREFACE.len() {
+                return Poll::Ready(Ok(true));
+            }
+            let mut rest = ReadBuf::new(&mut bytes[*len..]);
+            ready!(Pin::new(&mut self.inner).poll_read(context, &mut rest))?;
+            match rest.filled().len() {
+                // What is no HTTP/2 is told so by the other version.
+                0 => return Poll::Ready(Ok(false)),
+                read => *len += read,
+            }
+        }
+    }
+}
+
 impl<I: AsyncRead + Unpin> AsyncRead for Wire<I> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.early.len > 0 {
+            let Early { mut bytes, len } = std::mem::take(&mut self.early);
+            let size = len.min(buffer.remaining());
+            buffer.put_slice(&bytes[..size]);
+            self.watch(&bytes[..size]);
+            bytes.copy_within(size..len, 0);
+            self.early = Early { bytes, len: len - size };
+            return Poll::Ready(Ok(()));
+        }
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.inner).poll_read(context, buffer))?;
-        let fresh = buffer.filled().get(before..).unwrap_or_default();
-        let found = self.lines.feed(fresh);
-        if found > 0 {
-            self.signs.lengths.fetch_add(found, Ordering::Relaxed);
-        }
+        self.watch(buffer.filled().get(before..).unwrap_or_default());
         Poll::Ready(Ok(()))
     }
 }
@@ -179,7 +226,37 @@ impl LengthLines {
 
 #[cfg(test)]
 mod tests {
-    use super::LengthLines;
+    use std::future::poll_fn;
+    use std::sync::Arc;
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::{LengthLines, PREFACE, Signs, Wire};
+
+    #[tokio::test]
+    async fn version_is_seen_however_the_beginning_is_cut_and_nothing_of_it_is_lost() {
+        let http2 = [PREFACE.as_slice(), b"and more"].concat();
+        let http1 = b"POST / HTTP/1.1\r\ncontent-length: 0\r\n\r\n";
+        for (input, is_http2) in
+            [(&http2[..], true), (http1, false), (b"PRI / HTTP/1.1\r\n\r\n", false), (b"PR", false)]
+        {
+            for size in [1, 5, 23, input.len()] {
+                let (mut client, server) = tokio::io::duplex(size);
+                let signs = Arc::<Signs>::default();
+                let mut wire = Wire::new(server, Arc::clone(&signs));
+                let sending = async move { client.write_all(input).await.unwrap() };
+                let reading = async {
+                    let seen = poll_fn(|context| wire.poll_preface(context)).await.unwrap();
+                    let mut read = Vec::new();
+                    wire.read_to_end(&mut read).await.unwrap();
+                    (seen, read)
+                };
+                let ((), (seen, read)) = tokio::join!(sending, reading);
+                assert_eq!((seen, &read[..]), (is_http2, input), "in pieces of {size}");
+                assert_eq!(signs.take_lengths(), usize::from(input == http1));
+            }
+        }
+    }
 
     #[test]
     fn lines_with_a_length_are_found_however_they_are_cut() {
