@@ -101,13 +101,7 @@ impl Nesting {
                 continue;
             }
             if self.is_in_string {
-                at -= 1;
-                let Some(step) = memchr::memchr2(b'"', b'\\', &piece[at..]) else {
-                    return Some(piece.len());
-                };
-                at += step + 1;
-                self.is_in_string = piece[at - 1] == b'\\';
-                self.is_escaped = self.is_in_string;
+                at = self.pass_string(piece, at - 1);
                 continue;
             }
             match byte {
@@ -126,6 +120,30 @@ impl Nesting {
             }
         }
         Some(piece.len())
+    }
+
+    /// Passes over a string from `at` on; where it ends, or the piece does.
+    ///
+    /// Only quotes are looked for: text has escapes on every line, but hardly any quotes.
+    fn pass_string(&mut self, piece: &[u8], mut at: usize) -> usize {
+        loop {
+            let rest = &piece[at..];
+            let quote = memchr::memchr(b'"', rest);
+            let before = &rest[..quote.unwrap_or(rest.len())];
+            let backslashes = before.iter().rev().take_while(|byte| **byte == b'\\').count();
+            let is_escaped = backslashes % 2 == 1;
+            match quote {
+                None => {
+                    self.is_escaped = is_escaped;
+                    return piece.len();
+                }
+                Some(step) => at += step + 1,
+            }
+            if !is_escaped {
+                self.is_in_string = false;
+                return at;
+            }
+        }
     }
 }
 
@@ -149,7 +167,7 @@ mod tests {
 
     #[test]
     fn result_passes_as_it_is_wherever_it_is_cut_and_its_frame_is_read() {
-        let result = r#"{"content":[{"text":"a\"}]\\","n":[1,{}]}],"é":"}"}"#;
+        let result = r#"{"content":[{"text":"a\"}]\\","n":[1,{}]}],"é":"}\\\\\"]\n\\"}"#;
         for frame in [
             r#"{"jsonrpc":"2.0","id":7,"result":R}"#,
             r#" { "result" : R , "id" : 7, "jsonrpc" : "2.0" } "#,

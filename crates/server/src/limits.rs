@@ -78,7 +78,7 @@ pub const ANSWER_STALL_TICKS: u64 = ANSWER_STALL_MAX.as_secs() / TICK.as_secs();
 /// Results that are larger are not copied into their frame.
 pub const COPIED_MAX: usize = 16 * 1024;
 /// Bytes of an answer that are handed over at a time.
-pub const PIECE_BYTES: usize = 64 * 1024;
+pub const PIECE_BYTES: usize = 128 * 1024;
 /// How long what a client still sends is thrown away, so that it gets to read our answer.
 pub const LINGER_MAX: Duration = Duration::from_secs(1);
 /// Silence on a stream after which a comment is sent.

@@ -77,7 +77,7 @@ pub const CHUNK_LINE_BYTES_MAX: usize = 4 * 1024;
 pub const TRAILER_BYTES_MAX: usize = 16 * 1024;
 /// Room for what is read at a time, at first and at most.
 pub const READ_BYTES_MIN: usize = 4 * 1024;
-pub const READ_BYTES_MAX: usize = 64 * 1024;
+pub const READ_BYTES_MAX: usize = 128 * 1024;
 /// The body of a request that is larger is not copied to its head.
 pub const COPIED_BYTES_MAX: usize = 16 * 1024;
 /// A connection on which nothing comes for this long is probed, again after each pause, and given
