@@ -111,9 +111,17 @@ fn legacy_result(result: &Raw) -> Outcome {
         return Outcome::Error(rpc::error_object(Code::INTERNAL, &reason, None));
     }
     let of_modern_alone = ["resultType", "ttlMs", "cacheScope"];
-    let kept = members.iter().filter(|(name, _)| !of_modern_alone.contains(&&**name));
-    let kept: Vec<_> = kept.map(|(name, value)| format!("{}:{value}", json::quote(name))).collect();
-    Outcome::Result(Raw::trusted(format!("{{{}}}", kept.join(","))))
+    let mut kept = String::with_capacity(text.len());
+    for (name, value) in &members {
+        if !of_modern_alone.contains(&&**name) {
+            kept.push(if kept.is_empty() { '{' } else { ',' });
+            kept.push_str(&json::quote(name));
+            kept.push(':');
+            kept.push_str(value);
+        }
+    }
+    kept.push_str(if kept.is_empty() { "{}" } else { "}" });
+    Outcome::Result(Raw::trusted(kept))
 }
 
 /// A notification of ours on the stream of a subscription.
