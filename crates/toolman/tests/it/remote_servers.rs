@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 use testkit::binary::Folder;
 use testkit::fake::Script;
 use testkit::web::{Dialect, Manners, Site};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 
 use crate::TOOLMAN;
 use crate::http_limits::{Service, TOKEN};
@@ -80,6 +82,36 @@ async fn problems_of_a_remote_server_say_what_to_do() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("server `far` can't be reached: "), "{text}");
     assert!(!text.contains(SECRET), "{text}");
+}
+
+#[tokio::test]
+async fn server_whose_http_can_be_read_in_two_ways_is_not_used() {
+    for (fields, fault) in [
+        ("content-length: 2\r\ncontent-length: 3\r\n", "it has several lengths"),
+        ("content-length: -2\r\n", "its `Content-Length` is no number"),
+        (
+            "content-length: 2\r\ntransfer-encoding: chunked\r\n",
+            "it has both `Content-Length` and `Transfer-Encoding`",
+        ),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let answer = format!("HTTP/1.1 200 OK\r\n{fields}\r\n{{}}\r\n");
+        let serving = tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                // A head that is not read whole would reset the connection.
+                _ = stream.read(&mut [0; 8192]).await;
+                _ = stream.write_all(answer.as_bytes()).await;
+            }
+        });
+        let text = format!("[[servers]]\nname = \"far\"\nurl = \"{url}\"\n");
+        let folder = Folder::new(TOOLMAN).with_tools_toml(&text);
+        let output = folder.command(&["check"]).output().await.unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains(&format!("answered with what is no answer: {fault}")), "{text}");
+        assert!(!output.status.success());
+        serving.abort();
+    }
 }
 
 #[tokio::test]
