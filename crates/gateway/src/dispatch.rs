@@ -146,7 +146,7 @@ impl Gateway {
                 }
                 let target = view.resolve(Kind::Tool, params.name())?;
                 if view.ceiling().is_guarded(target.item) {
-                    return Box::pin(self.call_guarded(asking, &view, params, &target)).await;
+                    return Box::pin(self.call_guarded(asking, view, params, &target)).await;
                 }
                 self.pass_on(asking, "tools/call", params, &target).await
             }

@@ -27,6 +27,7 @@ mod permissions;
 mod places;
 mod plans;
 mod policies;
+mod policy_trail;
 mod protocol_support;
 mod proxying;
 mod real_peers;
