@@ -26,9 +26,11 @@ pub fn run(folder: &Path, filter: &Filter, candidate: &Path, as_json: bool) -> a
     let mut losses: BTreeMap<Loss, (u64, String)> = BTreeMap::new();
     let (mut calls, mut lost) = (0_u64, 0_u64);
     each_call(folder, filter, |_, call| {
-        let Some(denied) = denied(policies, call) else { return };
+        if !was_good(call) {
+            return;
+        }
         calls += 1;
-        if let Some(rule) = denied {
+        if let Some(rule) = denied(policies, call) {
             lost += 1;
             let agent = call.agent.clone().unwrap_or_else(|| NOTHING.to_owned());
             let loss = Loss { agent, name: call.subject().to_owned() };
@@ -58,21 +60,23 @@ pub fn run(folder: &Path, filter: &Filter, candidate: &Path, as_json: bool) -> a
     Ok(i32::from(lost > 0))
 }
 
-/// The rule that would deny a call which was made with success; `None` if it was none such.
-fn denied(policies: &Policies, call: &Call) -> Option<Option<String>> {
-    let was_good = call.is_allowed() && call.status == Status::Ok;
-    let (true, Some(upstream), Some(item)) = (was_good, &call.upstream, &call.item) else {
-        return None;
-    };
+/// Whether it was a use of something, with success.
+fn was_good(call: &Call) -> bool {
+    call.is_allowed() && call.status == Status::Ok && call.upstream.is_some()
+}
+
+/// The rule that would deny a call, if one would.
+fn denied(policies: &Policies, call: &Call) -> Option<String> {
+    let (Some(upstream), Some(item)) = (&call.upstream, &call.item) else { return None };
     let server = upstream.parse().ok()?;
     let namespace: Namespace = call.namespace.as_deref().unwrap_or_default().parse().ok()?;
     let subject = Subject::new(&server, &namespace, item, call.subject());
     let rights = policies.rights_of(Who { agent: call.agent.as_deref(), address: None });
     if !policies.are_in_force() {
-        return Some(None);
+        return None;
     }
     let mut last = String::new();
     let now = gateway::refresh::now();
     let by = policies.decide(&rights, &subject, now, &mut |step| last = step.to_string());
-    Some(by.is_none().then_some(last))
+    by.is_none().then_some(last)
 }
