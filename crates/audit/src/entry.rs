@@ -118,6 +118,8 @@ pub enum Status {
     UpstreamFailed,
     Timeout,
     Cancelled,
+    /// The client was asked something first, and nothing is done yet.
+    Pending,
     /// It was not carried out.
     #[default]
     #[serde(other)]
@@ -146,6 +148,7 @@ impl Status {
             Status::UpstreamFailed => "upstream_failed",
             Status::Timeout => "timeout",
             Status::Cancelled => "cancelled",
+            Status::Pending => "pending",
             Status::Refused => "refused",
         }
     }
@@ -168,6 +171,7 @@ impl Call {
 
     /// Whether it was let through, and failed.
     pub fn has_failed(&self) -> bool {
-        self.is_allowed() && !matches!(self.status, Status::Ok | Status::Cancelled)
+        self.is_allowed()
+            && !matches!(self.status, Status::Ok | Status::Cancelled | Status::Pending)
     }
 }

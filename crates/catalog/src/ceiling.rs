@@ -16,8 +16,8 @@ use crate::snapshot::{Catalog, Item};
 pub struct Ceiling {
     /// What is within, by kind; everything, if absent.
     held: Option<[Places; Kind::ALL.len()]>,
-    /// The tools whose calls the rules look at one by one.
-    guarded: Places,
+    /// The items whose uses the rules look at one by one, by kind.
+    guarded: [Places; Kind::ALL.len()],
     /// The upstreams that something within is from.
     upstreams: HashSet<UpstreamName>,
     /// Tools that would be within if there were not too many.
@@ -43,33 +43,39 @@ impl Places {
 }
 
 impl Ceiling {
-    pub fn of(catalog: &Catalog, policies: &Policies, rights: &Rights, now: Moment) -> Ceiling {
+    /// The ceiling over one catalog; `whole` is the one that is counted in where there can be too many
+    /// tools, so that a narrower place shows no more.
+    pub fn of(
+        catalog: &Catalog,
+        whole: &Catalog,
+        policies: &Policies,
+        rights: &Rights,
+        now: Moment,
+    ) -> Ceiling {
         let is_open = rights.is_operator() || !policies.are_in_force();
         if is_open && rights.grants().is_none() {
             return Ceiling::default();
         }
         let mut held = Kind::ALL.map(|kind| Places::of(catalog.items(kind).len()));
-        let mut ceiling =
-            Ceiling { guarded: Places::of(catalog.items(Kind::Tool).len()), ..Ceiling::default() };
-        let tools_max = policies.fallback.tools_max.unwrap_or(usize::MAX);
-        let mut tools = 0;
+        let mut ceiling = Ceiling {
+            guarded: Kind::ALL.map(|kind| Places::of(catalog.items(kind).len())),
+            ..Ceiling::default()
+        };
+        let counted = counted(whole, policies, rights, now);
         for item in Kind::ALL.into_iter().flat_map(|kind| catalog.items(kind)) {
             if !is_granted(item, rights) {
                 continue;
             }
             let subject = Subject::of(item);
             let Some(by) = policies.decide(rights, &subject, now, &mut |_| {}) else { continue };
-            if item.kind == Kind::Tool {
-                tools += 1;
-                if tools > tools_max {
-                    ceiling.cut += 1;
-                    continue;
-                }
-                if policies.needs_consent(rights, &subject, by)
-                    || policies.constrains(rights, &subject)
-                {
-                    ceiling.guarded.insert(item.place);
-                }
+            let is_counted = |tools: &HashSet<Origin<'_>>| tools.contains(&origin(item));
+            if item.kind == Kind::Tool && !counted.as_ref().is_none_or(is_counted) {
+                ceiling.cut += 1;
+                continue;
+            }
+            if policies.needs_consent(rights, &subject, by) || policies.constrains(rights, &subject)
+            {
+                ceiling.guarded[item.kind as usize].insert(item.place);
             }
             held[item.kind as usize].insert(item.place);
             if !ceiling.upstreams.contains(&item.origin.upstream) {
@@ -84,15 +90,36 @@ impl Ceiling {
         self.held.as_ref().is_none_or(|held| held[item.kind as usize].contains(item.place))
     }
 
-    /// Whether the rules look at each call of a tool.
-    pub fn is_guarded(&self, tool: &Item) -> bool {
-        self.guarded.contains(tool.place)
+    /// Whether the rules look at each use of an item.
+    pub fn is_guarded(&self, item: &Item) -> bool {
+        self.guarded[item.kind as usize].contains(item.place)
     }
 
     /// Whether anything of an upstream is within; `None` where no rule is in force.
     pub fn reaches(&self, upstream: &UpstreamName) -> Option<bool> {
         self.held.as_ref().map(|_| self.upstreams.contains(upstream))
     }
+}
+
+/// Where a tool is from, and its name there.
+type Origin<'a> = (&'a UpstreamName, &'a str);
+
+fn origin(item: &Item) -> Origin<'_> {
+    (&item.origin.upstream, &item.origin.name)
+}
+
+/// The first tools that are allowed, as many as may be; all, if there is no limit.
+fn counted<'a>(
+    whole: &'a Catalog,
+    policies: &Policies,
+    rights: &Rights,
+    now: Moment,
+) -> Option<HashSet<Origin<'a>>> {
+    let most = policies.fallback.tools_max?;
+    let tools = whole.items(Kind::Tool).iter();
+    let allowed = tools
+        .filter(|item| policies.decide(rights, &Subject::of(item), now, &mut |_| {}).is_some());
+    Some(allowed.map(origin).take(most).collect())
 }
 
 /// Whether an item is in a toolset that is granted, where that is what counts.
@@ -124,7 +151,7 @@ mod tests {
         // TF-08
         let catalog = catalog("git: d c b a e !ask r://x", &[]);
         let policies = exposing("git", &["*"], Some(3));
-        let ceiling = Ceiling::of(&catalog, &policies, &Rights::default(), Moment(0));
+        let ceiling = Ceiling::of(&catalog, &catalog, &policies, &Rights::default(), Moment(0));
         let held = |kind| {
             let items = catalog.items(kind).iter().filter(|item| ceiling.holds(item));
             items.map(|item| item.origin.name.to_string()).collect::<Vec<_>>()
@@ -141,7 +168,7 @@ mod tests {
     fn upstream_is_reached_if_anything_of_it_is_within() {
         let catalog = catalog("git: log\nhub: log", &[]);
         let policies = exposing("git", &["log"], None);
-        let ceiling = Ceiling::of(&catalog, &policies, &Rights::default(), Moment(0));
+        let ceiling = Ceiling::of(&catalog, &catalog, &policies, &Rights::default(), Moment(0));
         assert_eq!(ceiling.reaches(&"git".parse().unwrap()), Some(true));
         assert_eq!(ceiling.reaches(&"hub".parse().unwrap()), Some(false));
         assert_eq!(Ceiling::default().reaches(&"hub".parse().unwrap()), None);

@@ -58,6 +58,19 @@ impl Patterns {
         })
     }
 
+    /// Whether nothing matches.
+    pub fn is_empty(&self) -> bool {
+        self.exact.is_empty()
+    }
+
+    /// Whether an entry can be about something of a server: it names the server, or none.
+    pub fn may_be_of(&self, server: &str) -> bool {
+        self.exact.iter().any(|entry| match entry.split_once([':', '.']) {
+            Some((owner, _)) => owner == server || owner.contains(['*', '?', '[', '{']),
+            None => true,
+        })
+    }
+
     /// What matches either.
     pub fn or(&self, other: &Patterns) -> Patterns {
         let all: Vec<_> = self.exact.union(&other.exact).collect();

@@ -11,7 +11,7 @@ mod rights;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use mcp::names::{Namespace, UpstreamName};
+use mcp::names::{Namespace, UpstreamName, UriStyle};
 
 use crate::patterns::Patterns;
 use crate::policy::condition::{Condition, Moment};
@@ -135,6 +135,27 @@ impl Policies {
         Some(allowed)
     }
 
+    /// Whether a rule is against a subject that no list has to name: what a template stands for.
+    pub fn forbids(&self, rights: &Rights, subject: &Subject<'_>, now: Moment) -> bool {
+        if rights.is_operator() {
+            return false;
+        }
+        let agent = rights.agent().and_then(|name| self.agents.get(name));
+        let is_named =
+            |agent: &Agent| subject.find(&agent.overrides).is_some_and(|list| list.names(subject));
+        if self.dangerous.as_ref().is_some_and(|list| list.has(subject))
+            && !agent.is_some_and(is_named)
+        {
+            return true;
+        }
+        let Some(agent) = agent else { return false };
+        agent.blocked.as_ref().is_some_and(|list| list.has(subject))
+            || agent.conditions.iter().enumerate().any(|(at, condition)| {
+                condition.is_about(subject)
+                    && !condition.holds(rights.is_unmet(at), now, &mut |_| {})
+            })
+    }
+
     /// Whether anything of a server could be within the ceiling, whatever it will offer.
     pub fn may_reach(&self, rights: &Rights, server: &UpstreamName, namespace: &Namespace) -> bool {
         if rights.is_operator() || !self.are_in_force() {
@@ -142,16 +163,22 @@ impl Policies {
         }
         let subject = Subject { server, namespace, names: Vec::new() };
         let agent = rights.agent().and_then(|name| self.agents.get(name));
-        let Some(agent) = agent else {
-            let is_listed = subject.find(&self.exposed).is_some();
-            return !self.requires_agent && (is_listed || self.allows_unknown());
+        let for_all = || match subject.find(&self.exposed) {
+            Some(list) => !list.patterns.is_empty(),
+            None => self.allows_unknown(),
         };
-        let is_admitted = |servers: &Listed| subject.is_of(servers);
-        agent.servers.as_ref().is_none_or(is_admitted)
-            && (agent.allowed.is_some()
-                || subject.find(&agent.overrides).is_some()
-                || subject.find(&self.exposed).is_some()
-                || agent.allows_unknown.unwrap_or_else(|| self.allows_unknown()))
+        let Some(agent) = agent else { return !self.requires_agent && for_all() };
+        if agent.servers.as_ref().is_some_and(|servers| !subject.is_of(servers)) {
+            return false;
+        }
+        let may_be_of =
+            |list: &Listed| subject.server_names().any(|name| list.patterns.may_be_of(name));
+        match (subject.find(&agent.overrides), &agent.allowed, agent.allows_unknown) {
+            (Some(list), ..) => !list.patterns.is_empty(),
+            (None, Some(list), unknown) if unknown != Some(true) => may_be_of(list),
+            (None, _, Some(is_allowed)) => is_allowed,
+            (None, _, None) => for_all(),
+        }
     }
 
     /// How many minutes from now nothing is decided otherwise, if that can happen at all.
@@ -269,6 +296,7 @@ impl<'a> Subject<'a> {
                 break;
             }
         }
+        names.extend(UriStyle::ALL.map(|style| format!("{}{name}", namespace.prefix(style))));
         Subject { server, namespace, names }
     }
 

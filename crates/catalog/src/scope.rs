@@ -20,6 +20,11 @@ pub struct Scope {
 }
 
 impl Scope {
+    /// All of the catalog on a surface.
+    pub fn of(surface: Surface) -> Scope {
+        Scope { surface, ..Scope::default() }
+    }
+
     /// The same place with the rights of somebody else.
     pub fn with(&self, rights: Rights) -> Scope {
         Scope { rights, ..self.clone() }

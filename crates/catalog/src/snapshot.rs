@@ -186,6 +186,13 @@ impl Catalog {
         }
     }
 
+    /// The items that `asked` is a spelling of, not counting the one that is exposed so.
+    pub fn spelled(&self, kind: Kind, asked: &str) -> Vec<&Item> {
+        let shelf = self.shelf(kind);
+        let places = shelf.aliases.get(asked).map(Places::as_slice).unwrap_or_default();
+        places.iter().map(|at| &shelf.items[*at]).collect()
+    }
+
     /// The template that `uri` was expanded from, of those that count, with the URI to ask its
     /// upstream for.
     pub fn expanded_from<'a, 'u>(
@@ -280,7 +287,7 @@ impl Shelf {
         let by_upstream = separators.iter().map(|separator| format!("{upstream}{separator}{bare}"));
         let by_namespace = UriStyle::ALL.map(|style| format!("{}{bare}", namespace.prefix(style)));
         for alias in by_upstream.chain(by_namespace).chain([bare.to_string()]) {
-            if self.by_name.contains_key(alias.as_str()) {
+            if alias == item.name.as_str() {
                 continue;
             }
             self.aliases

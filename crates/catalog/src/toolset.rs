@@ -1,5 +1,7 @@
 //! Toolsets: named lists of references to items.
 
+use mcp::names::UpstreamName;
+
 use crate::patterns::Patterns;
 
 /// A named list: names in any spelling, patterns, `server:*`.
@@ -27,6 +29,15 @@ impl Toolsets {
 
     pub fn iter(&self) -> impl Iterator<Item = (ToolsetPlace, &Toolset)> {
         (0..).map(ToolsetPlace).zip(&self.0)
+    }
+
+    /// Whether what is granted, if that counts, can be of an upstream.
+    pub fn may_reach(&self, grants: Option<&[ToolsetPlace]>, upstream: &UpstreamName) -> bool {
+        grants.is_none_or(|grants| {
+            self.iter().any(|(place, toolset)| {
+                grants.contains(&place) && toolset.references.may_be_of(upstream.as_str())
+            })
+        })
     }
 
     /// The places of those that are named; others are left out, and each counts once.

@@ -91,17 +91,22 @@ impl View {
     pub fn look_up(&self, kind: Kind, asked: &str) -> Lookup<'_> {
         match self.catalog.look_up(kind, asked) {
             Lookup::Found(item) if self.ceiling.holds(item) => Lookup::Found(item),
-            Lookup::Found(_) | Lookup::Unknown => Lookup::Unknown,
-            Lookup::Ambiguous(mut items) => {
-                items.retain(|item| self.ceiling.holds(item));
-                // In several toolsets it is the same item.
-                items.dedup_by(|a, b| a.origin == b.origin);
-                match items[..] {
-                    [] => Lookup::Unknown,
-                    [one] => Lookup::Found(one),
-                    _ => Lookup::Ambiguous(items),
-                }
-            }
+            Lookup::Unknown => Lookup::Unknown,
+            // What is hidden takes no spelling away from what is not.
+            Lookup::Found(_) => self.within(self.catalog.spelled(kind, asked)),
+            Lookup::Ambiguous(items) => self.within(items),
+        }
+    }
+
+    /// What of several items is meant, if only those within the ceiling count.
+    fn within<'a>(&self, mut items: Vec<&'a Item>) -> Lookup<'a> {
+        items.retain(|item| self.ceiling.holds(item));
+        // In several toolsets it is the same item.
+        items.dedup_by(|a, b| a.origin == b.origin);
+        match items[..] {
+            [] => Lookup::Unknown,
+            [one] => Lookup::Found(one),
+            _ => Lookup::Ambiguous(items),
         }
     }
 
@@ -173,6 +178,10 @@ impl View {
             Err(error @ Error::Unknown { .. }) => error,
             known => return known,
         };
+        // A resource that is hidden is not to be had through a template either.
+        if !matches!(self.catalog.look_up(Kind::Resource, uri), Lookup::Unknown) {
+            return Err(unknown);
+        }
         let (item, bare) =
             self.catalog.expanded_from(uri, |item| self.ceiling.holds(item)).ok_or(unknown)?;
         if !self.is_visible(item) {

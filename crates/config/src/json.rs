@@ -3,8 +3,10 @@
 //! So every format is read by the same means and its faults are told in the same way.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use mcp::json;
+use mcp::text::shorten;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
@@ -47,9 +49,17 @@ impl<'t> Reader<'t> {
     fn table(&self, object: &'t str, depth: usize) -> Result<DeTable<'t>, Problem> {
         let wrong = |fault| (self.place_of(object), format!("no JSON object here: {fault}"));
         let mut table = DeTable::new();
+        let mut keys = HashSet::new();
         for (key, value) in json::entries(object).map_err(wrong)? {
             let at = self.place_of(value);
             let place = self.key_before(at).unwrap_or(at);
+            if !keys.insert(key.clone()) {
+                let name = shorten(&key);
+                return Err((place, format!("`{name}` is defined twice; remove one of the two")));
+            }
+            if value == "null" && key == "const" {
+                return Err((at, "`const` is null, which can't be written here".to_owned()));
+            }
             if let Some(value) = self.value(value, depth)? {
                 let key = Spanned::new(place..place + key.len(), Cow::Owned(key.into_owned()));
                 table.insert(key, value);
@@ -70,6 +80,9 @@ impl<'t> Reader<'t> {
                 let wrong = |fault| (at, format!("no JSON array here: {fault}"));
                 let mut array = DeArray::new();
                 for element in json::elements(value).map_err(wrong)? {
+                    if element == "null" {
+                        return Err((self.place_of(element), "null can't be used here".to_owned()));
+                    }
                     if let Some(element) = self.value(element, depth + 1)? {
                         array.push(element);
                     }

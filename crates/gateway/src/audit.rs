@@ -37,6 +37,8 @@ pub struct Record {
     pub id: Option<Bytes>,
     /// The parameters; the same.
     pub params: Option<Bytes>,
+    /// What was asked for, where the parameters are absent.
+    pub asked: Option<Box<str>>,
     pub bytes_in: usize,
     pub revision: Option<Revision>,
     pub end: End,
@@ -78,7 +80,13 @@ impl Record {
     fn forgo_shared(&mut self) {
         let is_own = |bytes: &Bytes| bytes.len() <= COPIED_BYTES_MAX;
         self.id = self.id.take().filter(is_own);
-        self.params = self.params.take().filter(is_own);
+        let params = self.params.take();
+        self.asked = params.as_ref().filter(|params| !is_own(params)).and_then(|params| {
+            let key = if self.method == "resources/read" { "uri" } else { "name" };
+            let [name] = json::members(params, [key]).ok()?;
+            Some(shorten(&json::string(name?)?).into())
+        });
+        self.params = params.filter(is_own);
         if let End::Answered { outcome, .. } = &mut self.end {
             *outcome = outcome.take().filter(is_own);
         }
@@ -167,6 +175,7 @@ impl Note<'_> {
             method: self.method,
             id: Some(kept(&request.id)),
             params: request.params.as_ref().map(kept),
+            asked: None,
             bytes_in: request.params.as_ref().map_or(0, |params| params.as_bytes().len()),
             revision: match era {
                 Era::Legacy => client.introduction().map(|known| known.revision),

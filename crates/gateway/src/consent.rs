@@ -1,16 +1,20 @@
 //! What the rules want of single calls: arguments as they should be, and the consent of a person.
 //!
 //! A client with a session is asked at once. One whose requests stand alone gets a question as its answer
-//! and asks again; what it brings back is sealed, so that consent to one call is no consent to another.
+//! and asks again; what it brings back is sealed, so that consent to one call is no consent to another, nor
+//! to the same one again.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use catalog::error::Error as Refusal;
 use catalog::policy::Subject;
 use catalog::view::{Target, View};
 use foldhash::{HashMap, HashMapExt as _};
+use mcp::items::Kind;
 use mcp::json;
 use mcp::params::Params;
 use mcp::rpc::{Outcome, Raw};
@@ -21,7 +25,7 @@ use upstream::answer::Answer;
 use upstream::relay::{Ask, Upcall};
 
 use crate::Gateway;
-use crate::auth::unguessable;
+use crate::auth::{Identity, is_same_secret, unguessable};
 use crate::dispatch::Asking;
 use crate::error::Error;
 use crate::limits::{CONSENT_MAX, CONSENTS_MAX, SHOWN_ARGUMENTS_CHARS_MAX};
@@ -31,36 +35,65 @@ use crate::request::Terms;
 /// Under this key a question stands among those of a call.
 const KEY: &str = "toolman-consent";
 
-/// What seals questions, and the calls that were consented to.
+/// What seals questions, and the seals that were used.
 pub struct Consents {
     seal: hmac::Key,
-    given: Mutex<HashMap<String, Instant>>,
+    spent: Mutex<HashMap<Box<str>, Instant>>,
 }
 
-/// What becomes of a call that the rules look at.
+/// What becomes of a use that the rules look at.
 pub(crate) enum Leave {
-    /// It may be made, with these parameters if not its own.
-    Given(Option<Params>),
+    /// It may go on, with these parameters if not its own. Where consent was brought along, what the
+    /// upstream asks in turn is sealed as well.
+    Given { params: Option<Params>, is_sealed: bool },
     /// The client has to ask a person first.
     Question(Answer),
+}
+
+/// One use of one item with these arguments, by one caller.
+struct Deed<'a> {
+    identity: &'a Identity,
+    target: &'a Target<'a>,
+    arguments: &'a str,
 }
 
 impl Consents {
     pub fn new() -> Consents {
         let seal = hmac::Key::new(hmac::HMAC_SHA256, unguessable().as_bytes());
-        Consents { seal, given: Mutex::new(HashMap::new()) }
+        Consents { seal, spent: Mutex::new(HashMap::new()) }
     }
 
-    /// What only this call of this caller has.
-    fn mark(&self, asking: &Asking<'_>, target: &Target<'_>, arguments: &str) -> String {
-        let identity = &asking.client.caller.identity;
+    /// A state that only we can make, for this deed only, for once and for a while; `inner` travels in
+    /// it.
+    fn seal(&self, deed: &Deed<'_>, inner: &str) -> String {
+        let expiry = unix_seconds() + CONSENT_MAX.as_secs();
+        let nonce = unguessable();
+        let mark = self.mark(deed, expiry, &nonce, inner);
+        format!("toolman.{expiry}.{nonce}.{mark}.{inner}")
+    }
+
+    /// What travels in a state of ours, if it is for this deed, in time, and not used before.
+    fn open<'s>(&self, deed: &Deed<'_>, state: &'s str) -> Option<&'s str> {
+        let mut parts = state.strip_prefix("toolman.")?.splitn(4, '.');
+        let expiry = parts.next()?.parse().ok()?;
+        let (nonce, mark, inner) = (parts.next()?, parts.next()?, parts.next()?);
+        let expected = self.mark(deed, expiry, nonce, inner);
+        let is_ours = is_same_secret(expected.as_bytes(), mark.as_bytes());
+        (is_ours && expiry > unix_seconds() && self.spend(nonce)).then_some(inner)
+    }
+
+    fn mark(&self, deed: &Deed<'_>, expiry: u64, nonce: &str, inner: &str) -> String {
+        let origin = &deed.target.item.origin;
         let mut context = hmac::Context::with_key(&self.seal);
         for part in [
-            identity.agent.as_deref().unwrap_or_default(),
-            identity.client.as_deref().unwrap_or_default(),
-            target.item.origin.upstream.as_str(),
-            &target.item.origin.name,
-            arguments,
+            deed.identity.agent.as_deref().unwrap_or_default(),
+            deed.identity.client.as_deref().unwrap_or_default(),
+            origin.upstream.as_str(),
+            deed.target.upstream_name,
+            deed.arguments,
+            &expiry.to_string(),
+            nonce,
+            inner,
         ] {
             context.update(&part.len().to_le_bytes());
             context.update(part.as_bytes());
@@ -68,25 +101,23 @@ impl Consents {
         URL_SAFE_NO_PAD.encode(context.sign())
     }
 
-    fn give(&self, mark: String) {
-        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-        if given.len() >= CONSENTS_MAX {
-            given.retain(|_, since| since.elapsed() < CONSENT_MAX);
+    /// Uses a seal up; whether it was unused. Where too many were used lately, none is believed.
+    fn spend(&self, nonce: &str) -> bool {
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        if spent.len() >= CONSENTS_MAX {
+            spent.retain(|_, since| since.elapsed() < CONSENT_MAX);
         }
-        if given.len() < CONSENTS_MAX {
-            given.insert(mark, Instant::now());
-        }
-    }
-
-    /// Whether a call was consented to; it may go on in several steps, for a while.
-    fn is_given(&self, mark: &str) -> bool {
-        let given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-        given.get(mark).is_some_and(|since| since.elapsed() < CONSENT_MAX)
+        spent.len() < CONSENTS_MAX && spent.insert(nonce.into(), Instant::now()).is_none()
     }
 }
 
+fn unix_seconds() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.unwrap_or_default().as_secs()
+}
+
 impl Gateway {
-    /// Looks at a call of a guarded tool before it is made.
+    /// Looks at a use of a guarded item before it is made.
     pub(crate) async fn leave_for(
         &self,
         asking: &Asking<'_>,
@@ -96,66 +127,119 @@ impl Gateway {
     ) -> Result<Leave, Error> {
         let (rights, subject) = (&view.scope().rights, Subject::of(target.item));
         let policies = &self.0.policies;
-        let arguments = params.raw().members(["arguments"]).ok().and_then(|[found]| found);
-        let arguments = arguments.unwrap_or("{}");
         let name = target.item.name.as_str();
-        policies.check_arguments(rights, &subject, arguments).map_err(|problem| {
-            Error::Denied(format!("`{name}` may not be called with these arguments: {problem}"))
-        })?;
+        // In the one form that all readers read alike.
+        let arguments = params.arguments().unwrap_or("{}");
+        let arguments = match json::canonical::canonical(arguments) {
+            Ok(arguments) if arguments.starts_with('{') => arguments,
+            Ok(_) => return Err(unfit(name, "they must be an object")),
+            Err(fault) => return Err(unfit(name, &fault.to_string())),
+        };
+        let checked = policies.check_arguments(rights, &subject, &arguments);
+        checked.map_err(|problem| unfit(name, &problem))?;
         let Some(by) = policies.decide(rights, &subject, now(), &mut |_| {}) else {
             // A rule that holds at certain times has just ended.
             return Err(view.unknown(target.item.kind, params.name()).into());
         };
         if !policies.needs_consent(rights, &subject, by) {
-            return Ok(Leave::Given(None));
+            return Ok(Leave::Given { params: None, is_sealed: false });
         }
-        let question = question(asking, target, arguments);
+        let identity = &asking.client.caller.identity;
+        let deed = Deed { identity, target, arguments: &arguments };
+        let question = question(&deed);
         match &asking.request.terms {
             Terms::Own(envelope) => {
                 let can_ask =
                     matches!(envelope.capabilities.members(["elicitation"]), Ok([Some(_)]));
-                let mark = self.0.consents.mark(asking, target, arguments);
-                self.leave_alone(params, name, &mark, can_ask, &question)
+                self.leave_alone(&deed, params, can_ask, &question)
             }
-            _ => self.ask_person(asking, name, &question).await.map(|()| Leave::Given(None)),
+            _ => {
+                self.ask_person(asking, name, &question).await?;
+                // Meanwhile the right to it may have ended.
+                let now = asking.client.view();
+                let is_same = |found: Target<'_>| found.item.origin == target.item.origin;
+                if !found(&now, target.item.kind, params.name()).is_ok_and(is_same) {
+                    return Err(view.unknown(target.item.kind, params.name()).into());
+                }
+                Ok(Leave::Given { params: None, is_sealed: false })
+            }
         }
     }
 
     /// The leave for a request that stands alone: it brings the consent along or has to ask for it.
     fn leave_alone(
         &self,
+        deed: &Deed<'_>,
         params: &Params,
-        name: &str,
-        mark: &str,
         can_ask: bool,
         question: &str,
     ) -> Result<Leave, Error> {
+        let name = deed.target.item.name.as_str();
         let brought = params.raw().members(["inputResponses", "requestState"]);
-        let [responses, state] = brought.unwrap_or_default();
+        let fault = |fault| Error::Params { method: "tools/call", fault };
+        let [responses, state] = brought.map_err(fault)?;
         let state = state.and_then(json::string);
-        if state.as_deref() == Some(mark) {
-            let response = responses.and_then(|responses| {
-                let [response] = json::members(responses.as_bytes(), [KEY]).ok()?;
-                let [action] = json::members(response?.as_bytes(), ["action"]).ok()?;
-                action.and_then(json::string)
-            });
-            if response.as_deref() != Some("accept") {
-                return Err(refused(name));
+        let inner = state.as_deref().and_then(|state| self.0.consents.open(deed, state));
+        let consented = responses.and_then(|responses| {
+            let [response] = json::members(responses.as_bytes(), [KEY]).ok()?;
+            let [action] = json::members(response?.as_bytes(), ["action"]).ok()?;
+            action.and_then(json::string)
+        });
+        match (inner, consented.as_deref()) {
+            (Some(""), Some("accept")) => {
+                let params = without_state(params, None);
+                Ok(Leave::Given { params, is_sealed: true })
             }
-            self.0.consents.give(mark.to_owned());
-            return Ok(Leave::Given(without_consent(params)));
+            (Some(""), _) => Err(refused(name)),
+            // The upstream has questions of its own after ours, and this is the answer to them.
+            (Some(inner), _) => {
+                let params = without_state(params, Some(inner));
+                Ok(Leave::Given { params, is_sealed: true })
+            }
+            (None, _) if !can_ask => Err(cannot_ask(name)),
+            (None, _) => {
+                let state = json::quote(&self.0.consents.seal(deed, ""));
+                let result = format!(
+                    r#"{{"resultType":"input_required","inputRequests":{{"{KEY}":{{"method":"elicitation/create","params":{question}}}}},"requestState":{state}}}"#
+                );
+                Ok(Leave::Question(Answer::Whole(Outcome::Result(Raw::trusted(result)))))
+            }
         }
-        // A server may have questions of its own after ours.
-        if state.is_some() && self.0.consents.is_given(mark) {
-            return Ok(Leave::Given(None));
-        }
-        if !can_ask {
-            return Err(cannot_ask(name));
-        }
-        let result = format!(
-            r#"{{"resultType":"input_required","inputRequests":{{"{KEY}":{{"method":"elicitation/create","params":{question}}}}},"requestState":"{mark}"}}"#
-        );
-        Ok(Leave::Question(Answer::Whole(Outcome::Result(Raw::trusted(result)))))
+    }
+
+    /// Seals what an upstream asks in the course of a use that was consented to, so that the answer
+    /// needs no new consent.
+    pub(crate) fn seal_state(
+        &self,
+        asking: &Asking<'_>,
+        target: &Target<'_>,
+        params: &Params,
+        answer: Answer,
+    ) -> Answer {
+        let Answer::Whole(Outcome::Result(result)) = &answer else { return answer };
+        let Ok([Some(r#""input_required""#), state]) =
+            result.members(["resultType", "requestState"])
+        else {
+            return answer;
+        };
+        let arguments = params.arguments().unwrap_or("{}");
+        let Ok(arguments) = json::canonical::canonical(arguments) else { return answer };
+        let identity = &asking.client.caller.identity;
+        let deed = Deed { identity, target, arguments: &arguments };
+        // A mark of its own, since nothing is what our own question travels with.
+        let inner = state.map_or("-".to_owned(), |state| format!("+{state}"));
+        let sealed = json::quote(&self.0.consents.seal(&deed, &inner));
+        let result = match state {
+            Some(state) => {
+                let span = json::span(result.as_bytes(), state);
+                json::splice(result.as_bytes(), &[(span, sealed.as_bytes())])
+            }
+            None => {
+                let member = format!(r#""requestState":{sealed},"#);
+                json::splice(result.as_bytes(), &[(1..1, member.as_bytes())])
+            }
+        };
+        Answer::Whole(Outcome::Result(Raw::trusted(result)))
     }
 
     /// Asks the person behind a client that has a session, and waits.
@@ -190,29 +274,58 @@ impl Gateway {
     }
 }
 
+/// The item of a kind that a name means.
+fn found<'v>(view: &'v View, kind: Kind, name: &'v str) -> Result<Target<'v>, Refusal> {
+    match kind {
+        Kind::Tool | Kind::Prompt => view.resolve(kind, name),
+        Kind::Resource | Kind::Template => view.resolve_uri(name),
+    }
+}
+
 /// The parameters of the question, in words for a person.
-fn question(asking: &Asking<'_>, target: &Target<'_>, arguments: &str) -> String {
-    let agent = asking.client.caller.identity.agent.as_deref();
+fn question(deed: &Deed<'_>) -> String {
+    let agent = deed.identity.agent.as_deref();
     let agent = agent.map_or("The agent".to_owned(), |name| format!("Agent `{}`", shorten(name)));
-    let shown: String = tame(arguments).chars().take(SHOWN_ARGUMENTS_CHARS_MAX).collect();
-    let cut = if shown.len() < arguments.len() { " … (cut)" } else { "" };
-    let (name, server) = (&target.item.name, &target.item.origin.upstream);
-    let message = format!("{agent} wants to call `{name}` of server `{server}` with {shown}{cut}");
-    let message = json::quote(&message);
+    let shown: String = tame(deed.arguments).chars().take(SHOWN_ARGUMENTS_CHARS_MAX).collect();
+    let cut = if shown.len() < deed.arguments.len() { " … (cut)" } else { "" };
+    let (item, asked) = (deed.target.item, deed.target.upstream_name);
+    let (verb, name) = match item.kind {
+        Kind::Tool => ("call", item.name.to_string()),
+        Kind::Prompt => ("use the prompt", item.name.to_string()),
+        Kind::Resource | Kind::Template => ("read", shorten(asked)),
+    };
+    let with = match item.kind {
+        Kind::Tool | Kind::Prompt => format!(" with {shown}{cut}"),
+        Kind::Resource | Kind::Template => String::new(),
+    };
+    let server = &item.origin.upstream;
+    let message =
+        json::quote(&format!("{agent} wants to {verb} `{name}` of server `{server}`{with}"));
     format!(r#"{{"message":{message},"requestedSchema":{{"type":"object","properties":{{}}}}}}"#)
 }
 
-/// The parameters without what was meant for us.
-fn without_consent(params: &Params) -> Option<Params> {
+/// The parameters with the upstream's own state, if it has one, and without what was meant for us.
+fn without_state(params: &Params, inner: Option<&str>) -> Option<Params> {
     let raw = std::str::from_utf8(params.raw().as_bytes()).ok()?;
-    let kept: Vec<_> = json::entries(raw)
+    let own = inner.and_then(|inner| inner.strip_prefix('+'));
+    let is_kept = |key: &str| match key {
+        "requestState" => false,
+        "inputResponses" => inner.is_some(),
+        _ => true,
+    };
+    let mut kept: Vec<_> = json::entries(raw)
         .ok()?
         .into_iter()
-        .filter(|(key, _)| key != "inputResponses" && key != "requestState")
+        .filter(|(key, _)| is_kept(key))
         .map(|(key, value)| format!("{}:{value}", json::quote(&key)))
         .collect();
+    kept.extend(own.map(|state| format!(r#""requestState":{state}"#)));
     let raw = Raw::trusted(format!("{{{}}}", kept.join(",")));
-    Params::parse(Some(&raw), "name").ok()
+    Params::parse(Some(&raw), params.key()).ok()
+}
+
+fn unfit(name: &str, problem: &str) -> Error {
+    Error::Denied(format!("`{name}` may not be called with these arguments: {problem}"))
 }
 
 fn refused(name: &str) -> Error {

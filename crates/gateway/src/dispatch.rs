@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use catalog::policy::Subject;
 use catalog::surface::activate;
 use catalog::view::{Target, View};
 use mcp::headers::{self, ParamHeader};
@@ -25,7 +26,7 @@ use crate::client::{Client, Introduction, Outlet, Owner};
 use crate::consent::Leave;
 use crate::error::Error;
 use crate::memory::Question;
-use crate::refresh::changed_lists;
+use crate::refresh::{changed_lists, now};
 use crate::request::{Request, Terms};
 use crate::tasks;
 use crate::welcome::server_info;
@@ -145,20 +146,18 @@ impl Gateway {
                     return activate_items(asking, params).map(Answer::Whole);
                 }
                 let target = view.resolve(Kind::Tool, params.name())?;
-                if view.ceiling().is_guarded(target.item) {
-                    return Box::pin(self.call_guarded(asking, view, params, &target)).await;
-                }
-                self.pass_on(asking, "tools/call", params, &target).await
+                self.use_item(asking, view, "tools/call", params, &target).await
             }
             "resources/read" => {
                 let params = asking.request.subject("resources/read")?;
                 let target = view.resolve_uri(params.name())?;
-                self.pass_on(asking, "resources/read", params, &target).await
+                self.check_expanded(view, params.name(), &target)?;
+                self.use_item(asking, view, "resources/read", params, &target).await
             }
             "prompts/get" => {
                 let params = asking.request.subject("prompts/get")?;
                 let target = view.resolve(Kind::Prompt, params.name())?;
-                self.pass_on(asking, "prompts/get", params, &target).await
+                self.use_item(asking, view, "prompts/get", params, &target).await
             }
             "completion/complete" => {
                 let method = "completion/complete";
@@ -282,27 +281,57 @@ impl Gateway {
             Ok(target) if !target.item.param_headers.is_empty() => target,
             _ => return Vec::new(),
         };
-        let arguments = arguments(params);
-        let field =
-            |header: &ParamHeader| (header.name.clone(), header.find(arguments.unwrap_or("{}")));
+        let arguments = params.arguments().unwrap_or("{}");
+        let field = |header: &ParamHeader| (header.name.clone(), header.find(arguments));
         target.item.param_headers.iter().map(field).collect()
     }
 
-    /// Makes a call that the rules look at first.
-    async fn call_guarded(
+    /// Uses an item; where the rules look at each use of it, they do so first.
+    async fn use_item(
         &self,
         asking: &Asking<'_>,
         view: &View,
+        method: &'static str,
         params: &Params,
         target: &Target<'_>,
     ) -> Result<Answer, Error> {
-        match self.leave_for(asking, view, params, target).await? {
-            Leave::Given(own) => {
-                let params = own.as_ref().unwrap_or(params);
-                self.pass_on(asking, "tools/call", params, target).await
-            }
-            Leave::Question(question) => Ok(question),
+        if !view.ceiling().is_guarded(target.item) {
+            return self.pass_on(asking, method, params, target).await;
         }
+        Box::pin(async {
+            match self.leave_for(asking, view, params, target).await? {
+                Leave::Given { params: own, is_sealed } => {
+                    let params = own.as_ref().unwrap_or(params);
+                    let answer = self.pass_on(asking, method, params, target).await?;
+                    Ok(if is_sealed {
+                        self.seal_state(asking, target, params, answer)
+                    } else {
+                        answer
+                    })
+                }
+                Leave::Question(question) => Ok(question),
+            }
+        })
+        .await
+    }
+
+    /// What a template stands for may be forbidden by itself.
+    pub(crate) fn check_expanded(
+        &self,
+        view: &View,
+        asked: &str,
+        target: &Target<'_>,
+    ) -> Result<(), Error> {
+        if target.item.kind != Kind::Template || !self.0.policies.are_in_force() {
+            return Ok(());
+        }
+        let origin = &target.item.origin;
+        let subject =
+            Subject::new(&origin.upstream, &origin.namespace, target.upstream_name, asked);
+        if self.0.policies.forbids(&view.scope().rights, &subject, now()) {
+            return Err(view.unknown(Kind::Resource, asked).into());
+        }
+        Ok(())
     }
 
     /// Passes a request on to the upstream that its item comes from.
@@ -316,7 +345,7 @@ impl Gateway {
         let upstream = self.upstream(&target.item.origin.upstream);
         let mirrored = match target.item.param_headers.as_slice() {
             [] => Vec::new(),
-            fields => headers::mirror(fields, arguments(params).unwrap_or("{}")),
+            fields => headers::mirror(fields, params.arguments().unwrap_or("{}")),
         };
         let name = target.upstream_name;
         let is_call = method == "tools/call";
@@ -345,7 +374,7 @@ impl Gateway {
     ) -> Option<Question> {
         // A task is begun anew, whatever it is about.
         let plain = matches!(params.raw().members(["task", "requestState"]), Ok([None, None]));
-        let arguments = arguments(params).unwrap_or("{}");
+        let arguments = params.arguments().unwrap_or("{}");
         plain.then(|| self.0.memory.question(target.item, upstream, arguments, asking.era))?
     }
 
@@ -431,11 +460,6 @@ fn read_introduction(params: Option<&Raw>, spoken: &Spoken) -> Result<Introducti
         capabilities: Raw::trusted(capabilities),
         client: client.and_then(audit::client_name),
     })
-}
-
-/// The arguments of a call, as they were written.
-fn arguments(params: &Params) -> Option<&str> {
-    params.raw().members(["arguments"]).ok().and_then(|[arguments]| arguments)
 }
 
 /// Carries out a call of `toolman_activate`.

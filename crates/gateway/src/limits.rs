@@ -35,6 +35,8 @@ pub const CONSENTS_MAX: usize = 10_000;
 pub const SHOWN_ARGUMENTS_CHARS_MAX: usize = 2_000;
 /// Bytes of results that are remembered.
 pub const MEMORY_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Scopes whose first view is kept though nobody may be in them.
+pub const SCOPES_MAX: usize = 256;
 /// Events of all upstreams that wait to be looked at.
 pub const EVENTS_MAX: usize = 1_024;
 /// Records of calls that wait to be written; more are lost.

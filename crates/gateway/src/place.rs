@@ -67,13 +67,19 @@ impl Gateway {
             return Ok(rights);
         }
         let permissions = &self.0.permissions;
-        if !caller.claims.names_client && !permissions.derives_client {
+        let identity = &caller.identity;
+        let client = identity.client.as_deref().or(identity.agent.as_deref());
+        if client.is_none() && !caller.claims.names_client && !permissions.derives_client {
             return Err(Misplaced::ClientMissing);
         }
-        let client = caller.identity.client.as_deref();
         let header = caller.claims.permissions.as_deref();
         let granted = permissions.granted(&self.0.rules.toolsets, client, header);
         if granted.is_empty() { Err(Misplaced::Denied) } else { Ok(rights.granting(granted)) }
+    }
+
+    /// Whether a caller has the rights that a place was entered by.
+    pub fn still_stands(&self, place: &Place, caller: &Caller) -> bool {
+        self.rights_at(place, caller).is_ok_and(|rights| rights == place.0.rights)
     }
 
     fn rights_of(&self, caller: &Caller) -> Rights {

@@ -13,15 +13,17 @@ use catalog::policy::condition::{DAY_MINUTES, Moment, WEEK_MINUTES};
 use catalog::scope::Scope;
 use catalog::selection::Selection;
 use catalog::snapshot::{Catalog, Offer};
+use catalog::surface::Surface;
 use catalog::view::View;
 use mcp::items::{Inventory, Kind};
+use mcp::names::UpstreamName;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 use upstream::relay::Upcall;
 use upstream::supervisor::Event;
 
 use crate::client::{Client, Owner};
-use crate::limits::{EDGE_LOOK_MAX, EVENTS_MAX, PRINCIPALS_MAX};
+use crate::limits::{EDGE_LOOK_MAX, EVENTS_MAX, SCOPES_MAX};
 use crate::{Clients, Gateway};
 
 /// Looks after the catalog for as long as there are upstreams.
@@ -41,7 +43,7 @@ pub(crate) async fn run(gateway: Gateway, mut heard: mpsc::Receiver<Event>) {
         for event in events.drain(..) {
             match event {
                 Event::Changed => has_changed = true,
-                Event::Unsolicited(upcall) => gateway.deliver(upcall),
+                Event::Unsolicited { upstream, upcall } => gateway.deliver(&upstream, upcall),
                 Event::Updated { upstream, params } => {
                     gateway.resource_updated(&upstream, &params);
                 }
@@ -106,7 +108,7 @@ impl Gateway {
         if let Some(view) = clients.initial.get(scope) {
             return Arc::clone(view);
         }
-        if clients.initial.len() >= PRINCIPALS_MAX {
+        if clients.initial.len() >= SCOPES_MAX {
             clients.forget_empty_scopes(&self.0.scope);
         }
         let is_same_ground = |view: &&Arc<View>| view.scope().is_over_the_same(scope);
@@ -116,15 +118,26 @@ impl Gateway {
             None => self.assemble(scope, &self.0.shown.load()),
         };
         let scope = Arc::new(scope.clone());
-        let ceiling = self.ceiling(&catalog, &scope);
+        let ceiling = self.ceiling(&catalog, &scope, &self.0.shown.load());
         let view = View::new(catalog, ceiling, Selection::default(), Arc::clone(&scope));
         let view = Arc::new(view);
         clients.initial.insert(scope, Arc::clone(&view));
         view
     }
 
-    fn ceiling(&self, catalog: &Catalog, scope: &Scope) -> Arc<Ceiling> {
-        let ceiling = Ceiling::of(catalog, &self.0.policies, &scope.rights, now());
+    fn ceiling(
+        &self,
+        catalog: &Arc<Catalog>,
+        scope: &Scope,
+        inventories: &[Arc<Inventory>],
+    ) -> Arc<Ceiling> {
+        let policies = &self.0.policies;
+        // Tools are counted in all that there is, wherever they are looked at.
+        let whole = match policies.fallback.tools_max {
+            Some(_) => self.assemble(&Scope::of(Surface::Filter), inventories),
+            None => Arc::clone(catalog),
+        };
+        let ceiling = Ceiling::of(catalog, &whole, policies, &scope.rights, now());
         if ceiling.cut > 0 {
             let agent = scope.rights.agent().unwrap_or("anybody");
             let cut = ceiling.cut;
@@ -147,9 +160,15 @@ impl Gateway {
     /// Gives every client the view of its new snapshot; which lists changed for whom.
     fn hand_out(&self, inventories: &Arc<Vec<Arc<Inventory>>>) -> Vec<(Arc<Client>, Vec<Kind>)> {
         let mut clients = self.clients();
+        clients.forget_empty_scopes(&self.0.scope);
         let mut grounds: Vec<(Arc<Scope>, Arc<Catalog>)> = Vec::new();
         let mut fresh = HashMap::new();
-        for scope in clients.initial.keys() {
+        let views = clients.connected.values().map(|client| client.view());
+        let entered: Vec<_> = views.map(|view| Arc::clone(view.scope())).collect();
+        for scope in clients.initial.keys().chain(&entered) {
+            if fresh.contains_key(scope) {
+                continue;
+            }
             let catalog = match grounds.iter().find(|(of, _)| scope.is_over_the_same(of)) {
                 Some((_, catalog)) => Arc::clone(catalog),
                 None => {
@@ -158,7 +177,7 @@ impl Gateway {
                     catalog
                 }
             };
-            let ceiling = self.ceiling(&catalog, scope);
+            let ceiling = self.ceiling(&catalog, scope, inventories);
             fresh.insert(Arc::clone(scope), (catalog, ceiling));
         }
         // Clients that have chosen nothing share one view, which is rendered once.
@@ -185,13 +204,16 @@ impl Gateway {
         changes
     }
 
-    /// Hands what no call tells for whom it is to the one client of this process, if there is.
-    fn deliver(&self, upcall: Upcall) {
+    /// Hands what no call tells for whom it is to the one client of this process, if there is one that
+    /// may know of the upstream.
+    fn deliver(&self, upstream: &UpstreamName, upcall: Upcall) {
         let owner = {
             let clients = self.clients();
             clients.connected.values().find(|client| client.owner == Owner::Process).cloned()
         };
-        if let Some(client) = owner {
+        if let Some(client) = owner
+            && client.view().ceiling().reaches(upstream) != Some(false)
+        {
             client.send(upcall);
         }
     }

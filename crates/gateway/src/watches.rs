@@ -50,6 +50,7 @@ impl Gateway {
     fn watch(&self, client: &Client, listener: Option<u64>, asked: &str) -> Result<(), Error> {
         let view = client.view();
         let target = view.resolve_uri(asked)?;
+        self.check_expanded(&view, asked, &target)?;
         let upstream = target.item.origin.upstream.clone();
         let known = self.upstream(&upstream).status().introduction;
         if !known.is_some_and(|known| known.declares_part("resources", "subscribe")) {
@@ -124,12 +125,19 @@ impl Gateway {
                     || below.starts_with(['/', '?', '#'])
                     || watch.uri.ends_with('/'))
             {
-                heard.push((watch.client, watch.listener, format!("{}{below}", watch.asked)));
+                let (asked, uri) = (watch.asked.clone(), format!("{}{below}", watch.asked));
+                heard.push((watch.client, watch.listener, asked, uri));
             }
         }
-        for (client, listener, uri) in heard {
+        for (client, listener, asked, uri) in heard {
             let client = self.clients().connected.get(&client).cloned();
             let Some(client) = client else { continue };
+            // It may have lost the right to hear of it since.
+            let view = client.view();
+            let target = view.resolve_uri(&asked);
+            if !target.is_ok_and(|target| self.check_expanded(&view, &asked, &target).is_ok()) {
+                continue;
+            }
             match listener {
                 Some(number) => client.with_listeners(|listeners| {
                     listeners.tell_updated(&client, number, &uri);

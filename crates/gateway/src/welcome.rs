@@ -84,7 +84,9 @@ impl Gateway {
     fn instructions(&self, view: &View) -> Option<String> {
         let own = view.scope().surface.instructions();
         let mut said = Vec::new();
-        for upstream in self.upstreams_in(view) {
+        let is_reached =
+            |upstream: &&Upstream| view.ceiling().reaches(upstream.name()) != Some(false);
+        for upstream in self.upstreams_in(view).filter(is_reached) {
             let introduction = upstream.status().introduction;
             if let Some(instructions) = introduction.and_then(|known| known.instructions) {
                 said.push((upstream.name(), instructions));
@@ -128,6 +130,7 @@ impl Gateway {
             let rights = &view.scope().rights;
             !matches!(upstream.status().phase, Phase::Ready)
                 && self.0.policies.may_reach(rights, upstream.name(), namespace)
+                && self.0.rules.toolsets.may_reach(rights.grants(), upstream.name())
         };
         view.ceiling().reaches(upstream.name()).is_none_or(|reached| reached || may_come())
     }

@@ -18,6 +18,7 @@ pub struct Params {
     name: Box<str>,
     name_span: Range<usize>,
     meta_span: Option<Range<usize>>,
+    arguments_span: Option<Range<usize>>,
     progress_span: Option<Range<usize>>,
 }
 
@@ -41,8 +42,12 @@ impl Params {
     /// Reads parameters whose item is named by `key`.
     pub fn parse(raw: Option<&Raw>, key: &'static str) -> Result<Params, Fault> {
         let raw = raw.ok_or(Fault::Missing(key))?;
-        let [name, meta] = raw.members([key, "_meta"])?;
-        Params::new(raw, Key::Member(key), key, name, meta)
+        // What is there twice, or spelled otherwise, is refused: rules that look at it must see what
+        // the upstream will see.
+        let [name, meta, arguments] = raw.members([key, "_meta", "arguments"])?;
+        let arguments_span = arguments.map(|arguments| json::span(raw.as_bytes(), arguments));
+        let params = Params::new(raw, Key::Member(key), key, name, meta)?;
+        Ok(Params { arguments_span, ..params })
     }
 
     /// Reads the parameters of `completion/complete`: the item is named in the reference.
@@ -76,6 +81,7 @@ impl Params {
             key,
             name_span: json::span(raw.as_bytes(), name_text),
             meta_span: meta.map(|meta| json::span(raw.as_bytes(), meta)),
+            arguments_span: None,
             progress_span: progress_token(meta)?.map(|token| json::span(raw.as_bytes(), token)),
             name: name.into(),
             raw: raw.clone(),
@@ -86,6 +92,20 @@ impl Params {
     pub fn meta(&self) -> Option<&str> {
         let meta = self.raw.as_bytes().get(self.meta_span.clone()?)?;
         std::str::from_utf8(meta).ok()
+    }
+
+    /// `arguments`, as they were written.
+    pub fn arguments(&self) -> Option<&str> {
+        let arguments = self.raw.as_bytes().get(self.arguments_span.clone()?)?;
+        std::str::from_utf8(arguments).ok()
+    }
+
+    /// The member that the name stands in.
+    pub fn key(&self) -> &'static str {
+        match self.key {
+            Key::Member(key) => key,
+            Key::Reference => "ref",
+        }
     }
 
     /// The name that the client asked for.

@@ -276,8 +276,8 @@ pub enum Policy {
     },
     /// Replay the audit trail against a candidate file, and list what it would have denied
     ///
-    /// Of what was used with success, by all agents or by the one of `--agent NAME`. Rules on addresses
-    /// take it that there is none. Ends with 1 if anything would break.
+    /// Of what was used with success, by all agents or by the one of `--agent NAME`. Conditions are left
+    /// out. Ends with 1 if anything would break.
     Test {
         /// A configuration with the policies to be tried
         candidate: PathBuf,

@@ -72,7 +72,7 @@ fn decide(gateway: &Gateway, catalog: &Catalog, explain: &Explain, item: &Item) 
     let now = gateway::refresh::now();
     let subject = Subject::of(item);
     let by = policies.decide(&rights, &subject, now, &mut |step| steps.push(step.to_string()));
-    let ceiling = catalog::ceiling::Ceiling::of(catalog, policies, &rights, now);
+    let ceiling = catalog::ceiling::Ceiling::of(catalog, catalog, policies, &rights, now);
     let is_allowed = ceiling.holds(item);
     if by.is_some() && !is_allowed {
         let most = policies.fallback.tools_max.unwrap_or_default();

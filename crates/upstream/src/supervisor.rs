@@ -102,7 +102,7 @@ pub enum Event {
     /// The inventory or the phase is another.
     Changed,
     /// Something for a client while no call tells for which.
-    Unsolicited(Upcall),
+    Unsolicited { upstream: UpstreamName, upcall: Upcall },
     /// A resource is another; the parameters of `notifications/resources/updated`.
     Updated { upstream: UpstreamName, params: Raw },
 }

@@ -42,7 +42,13 @@ fn condition(
         hours
     });
     let days = section.get("days").map(|value| days(&value, faults));
-    let addresses = section.get("addresses").map(|value| networks(&value, faults));
+    let addresses = section.get("addresses").map(|value| {
+        let addresses = networks(&value, faults);
+        if matches!(value.node(), DeValue::Array(array) if array.is_empty()) {
+            value.report("is empty; leave it out, or name an address", faults);
+        }
+        addresses
+    });
     let arguments = section.get("arguments").and_then(|value| constraint(&value, faults));
     section.close(&[], faults);
     let window = (hours.is_some() || days.is_some()).then(|| {

@@ -107,7 +107,12 @@ impl Endpoint {
         };
         match (head.path(), head.method) {
             (path, _) if self.place_at(path).is_some() => {}
-            ("/metrics", &Method::GET) => return Ok(self.show_metrics()),
+            ("/metrics", &Method::GET) if proof.caller.identity.agent.is_none() => {
+                return Ok(self.show_metrics());
+            }
+            ("/metrics", &Method::GET) => {
+                return refuse(StatusCode::FORBIDDEN, "figures are for the operator's token");
+            }
             ("/sse", &Method::GET) if self.has_sse => return self.open_sse(&proof, head),
             ("/messages", &Method::POST) if self.has_sse => {
                 return Box::pin(self.post_message(&proof, head, body)).await;
@@ -130,6 +135,10 @@ impl Endpoint {
     fn check(&self, traffic: &Traffic, head: &Head<'_>) -> Result<Option<Arc<Proof>>, Refused> {
         if let Err(status) = self.checks.check_source(head) {
             return refuse(status, "this host or origin is not served");
+        }
+        if head.is_ambiguous_about_itself() {
+            let reason = "say once, in plain letters, who you are";
+            return refuse(StatusCode::BAD_REQUEST, reason);
         }
         let proof = self.checks.prove(head, traffic.address());
         if let Some(proof) = &proof {

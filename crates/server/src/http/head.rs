@@ -137,6 +137,15 @@ impl<'h> Head<'h> {
         }
     }
 
+    /// Whether something that tells who asks is there twice, or can't be read.
+    pub fn is_ambiguous_about_itself(&self) -> bool {
+        let is_strange = |field: &Field<'_>| {
+            field.is_repeated || field.value().is_some_and(|value| value.to_str().is_err())
+        };
+        let fields = [&self.authorization, &self.agent, &self.client, &self.permissions];
+        fields.into_iter().any(is_strange)
+    }
+
     /// The host that the request is for: in HTTP/2 it may stand in the address alone.
     pub fn named_host(&self) -> Option<&'h [u8]> {
         let named = self.host.value().map(HeaderValue::as_bytes);

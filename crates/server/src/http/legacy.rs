@@ -49,7 +49,11 @@ impl Endpoint {
         body: Incoming,
     ) -> Result<Response<Body>, Refused> {
         let session = session_id(head.uri).and_then(|id| self.sessions.find(id));
-        let Some(session) = session.filter(|session| session.is_of(&proof.caller)) else {
+        let is_own = |session: &Arc<Session>| {
+            let caller = &proof.caller;
+            session.is_of(caller) && self.gateway.still_stands(&session.place, caller)
+        };
+        let Some(session) = session.filter(is_own) else {
             return refuse(StatusCode::NOT_FOUND, UNKNOWN_SESSION);
         };
         if head.content_type.value().is_some() && !head.has_json() {

@@ -1,5 +1,6 @@
 //! What a record of the gateway says in the trail.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -47,7 +48,8 @@ impl Describer {
             found.map(|(_, value)| *value)
         };
         let key = if record.method == "resources/read" { "uri" } else { "name" };
-        let asked = member(key).and_then(json::string).unwrap_or_default();
+        let asked = member(key).and_then(json::string);
+        let asked = asked.or(record.asked.as_deref().map(Cow::Borrowed)).unwrap_or_default();
         let (arguments, meta) = (member("arguments"), member("_meta"));
         let item = find(record, &asked);
         let mut call = Call {
@@ -97,11 +99,11 @@ fn find<'a>(record: &'a Record, asked: &str) -> Option<&'a Item> {
     if is_control(record, asked) {
         return None;
     }
-    // Not by the view, which would look for near names, too.
+    // First as the client could see it, then in all that there is.
     let catalog = record.view.catalog();
-    let look_up = |kind| match catalog.look_up(kind, asked) {
-        Lookup::Found(item) => Some(item),
-        Lookup::Ambiguous(_) | Lookup::Unknown => None,
+    let look_up = |kind| match (record.view.look_up(kind, asked), catalog.look_up(kind, asked)) {
+        (Lookup::Found(item), _) | (Lookup::Unknown, Lookup::Found(item)) => Some(item),
+        _ => None,
     };
     match record.method {
         "tools/call" => look_up(Kind::Tool),
@@ -129,8 +131,10 @@ fn tell_end(call: &mut Call, end: &End) {
         End::Answered { is_result: true, outcome, bytes } => {
             call.bytes_out = *bytes as u64;
             call.unread = outcome.is_none();
-            call.status = match outcome.as_ref().map(|result| json::members(result, ["isError"])) {
-                Some(Ok([Some("true")])) => Status::ToolError,
+            let members = |result| json::members(result, ["isError", "resultType"]);
+            call.status = match outcome.as_ref().map(|result| members(result)) {
+                Some(Ok([Some("true"), _])) => Status::ToolError,
+                Some(Ok([_, Some(r#""input_required""#)])) => Status::Pending,
                 _ => Status::Ok,
             };
         }

@@ -139,6 +139,7 @@ impl Door {
                 let (verb, path) = match method {
                     "tools/list" => ("GET", "/tools".to_owned()),
                     "openapi" => ("GET", "/openapi.json".to_owned()),
+                    "namespaces" => ("GET", "/namespaces".to_owned()),
                     "schema" => ("GET", format!("/tools/{name}/schema")),
                     _ => ("POST", format!("/tools/{name}")),
                 };
@@ -180,7 +181,15 @@ fn without_id(mut answer: Value) -> String {
 /// Everything that can be asked about an item, under every spelling of its name.
 fn questions() -> Vec<(&'static str, Value)> {
     let mut questions: Vec<(&str, Value)> = Vec::new();
-    for method in ["tools/list", "resources/list", "resources/templates/list", "prompts/list"] {
+    for method in [
+        "server/discover",
+        "tools/list",
+        "resources/list",
+        "resources/templates/list",
+        "prompts/list",
+        "resources/subscribe",
+        "tasks/list",
+    ] {
         questions.push((method, json!({})));
     }
     let spellings = |name: &str| {
@@ -237,6 +246,7 @@ async fn compare(kind: &str, surface: &str) -> usize {
                 rest.iter().skip(1).map(|(_, params)| ("schema", params.clone())).collect();
             rest.extend(schemas);
             rest.push(("openapi", json!({})));
+            rest.push(("namespaces", json!({})));
             questions = rest;
         }
         for (method, params) in &questions {

@@ -312,6 +312,8 @@ async fn client_may_leave_at_every_byte_of_a_request_and_of_its_answer() {
     let answer = send_raw(&service.address, &text).await;
     assert_eq!(answer.events().len(), 4, "{answer:?}");
     service.wait_for("toolman_connections", 1).await;
+    // By then the file of the audit trail is open as well.
+    service.wait_for("toolman_audit_records_total", 1).await;
     let files = open_files(service.pid);
     for cut in 0..=text.len() {
         let mut stream = TcpStream::connect(&service.address).await.unwrap();

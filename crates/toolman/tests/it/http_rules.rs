@@ -251,6 +251,7 @@ async fn probes_need_no_token() {
     // TD-74, TF-46, TC-26
     let folder = folder("", &[("a", "echo"), ("down", "--crash")]);
     let up = Up::start(&folder).await;
+    // TF-46, TF-47
     for path in ["/health", "/healthz", "/readyz"] {
         let answer = send(&up.address, "GET", path, &[], "").await;
         assert_eq!(answer.status, 200);

@@ -5,6 +5,7 @@
 mod activation;
 mod audit;
 mod bad_input;
+mod ceiling_attacks;
 mod ceilings;
 mod command_line;
 mod conformance;

@@ -198,6 +198,10 @@ async fn example_shows_each_kind_of_agent_what_its_work_needs() {
     ] {
         let mut running = folder.start_with_path(agent, "bin").await;
         let tools: Vec<_> = tools.split_whitespace().collect();
+        // On a busy machine some servers come later than others.
+        while running.client.tool_names().await.len() < tools.len() {
+            running.client.next("notifications/tools/list_changed").await;
+        }
         assert_eq!(running.client.tool_names().await, tools, "{agent}");
         let path = folder.path().canonicalize().unwrap().join("hello.txt");
         let read = running

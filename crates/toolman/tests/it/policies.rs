@@ -91,8 +91,9 @@ async fn modern_client_is_asked_in_the_answer_and_consent_holds_for_that_call_on
     let other = json!({"name": "git_echo", "arguments": {"x": 8}});
     let again = ask(other, accept, true).await;
     assert_eq!(again["resultType"], "input_required", "the arguments are others: {again}");
+    let question = ask(params.clone(), json!({}), true).await;
     let decline = json!({"inputResponses": {"toolman-consent": {"action": "decline"}},
-        "requestState": state});
+        "requestState": question["requestState"]});
     let declined = ask(params, decline, true).await;
     assert!(declined.to_string().contains("did not allow it"), "{declined}");
 }

@@ -114,9 +114,10 @@ impl Upstream {
     pub(super) fn listener(&self) -> Listener {
         let (events, upstream) = (self.0.events.clone(), self.name().clone());
         Box::new(move |heard| {
+            let upstream = upstream.clone();
             let event = match heard {
-                Heard::Upcall(upcall) => Event::Unsolicited(upcall),
-                Heard::Updated(params) => Event::Updated { upstream: upstream.clone(), params },
+                Heard::Upcall(upcall) => Event::Unsolicited { upstream, upcall },
+                Heard::Updated(params) => Event::Updated { upstream, params },
             };
             _ = events.try_send(event);
         })

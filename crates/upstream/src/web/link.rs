@@ -100,12 +100,13 @@ impl Link {
     /// Sends what was put, and waits for the head of the answer.
     pub fn poll_head(&mut self, context: &mut Context<'_>) -> Poll<Result<Head, Unanswered>> {
         loop {
-            if let Poll::Ready(Err(error)) = self.poll_send(context) {
-                return Poll::Ready(Err(match self.sent {
-                    0 => Unanswered::Unsent(error),
-                    _ => Unanswered::Failed(broken(&error)),
-                }));
-            }
+            let unsent = match self.poll_send(context) {
+                Poll::Ready(Err(error)) if self.sent == 0 => {
+                    return Poll::Ready(Err(Unanswered::Unsent(error)));
+                }
+                Poll::Ready(Err(error)) => Some(error),
+                Poll::Ready(Ok(())) | Poll::Pending => None,
+            };
             let failed = |failure| Poll::Ready(Err(Unanswered::Failed(failure)));
             if !self.incoming.is_empty() {
                 match framing::take_head(&mut self.incoming) {
@@ -114,10 +115,13 @@ impl Link {
                     Err(fault) => return failed(Failure::Malformed(fault)),
                 }
             }
-            match ready!(self.poll_fill(context, 0)) {
-                Ok(0) => return failed(Failure::cut_off()),
-                Ok(_) => {}
-                Err(error) => return failed(broken(&error)),
+            match (self.poll_fill(context, 0), unsent) {
+                (Poll::Ready(Ok(read)), _) if read > 0 => {}
+                // Who refuses a request before it has read all of it may have said so.
+                (_, Some(error)) => return failed(broken(&error)),
+                (Poll::Pending, None) => return Poll::Pending,
+                (Poll::Ready(Ok(_)), None) => return failed(Failure::cut_off()),
+                (Poll::Ready(Err(error)), None) => return failed(broken(&error)),
             }
         }
     }
