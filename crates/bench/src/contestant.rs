@@ -25,6 +25,8 @@ pub const TOKEN: &str = "bench-token-0123456789abcdef0123456789abcdef";
 pub struct Scene {
     pub upstreams: Vec<Upstream>,
     pub dialect: Dialect,
+    /// Policies of Toolman, if any.
+    pub rules: String,
 }
 
 #[derive(Clone, Debug)]
@@ -158,7 +160,8 @@ fn quiet<'c>(command: &'c mut Command, folder: &Path) -> &'c mut Command {
 pub fn folder(scene: &Scene, surface: &str) -> anyhow::Result<TempDir> {
     let folder = TempDir::new().context("can't make a temporary folder")?;
     // What is measured is the way of a call; the trail is written by a thread of its own.
-    let mut text = format!("surface = \"{surface}\"\n[audit]\nenabled = false\n");
+    let rules = &scene.rules;
+    let mut text = format!("surface = \"{surface}\"\n[audit]\nenabled = false\n{rules}");
     for (number, upstream) in scene.upstreams.iter().enumerate() {
         text += &format!("\n[[servers]]\nnamespace = \"s{number}\"\n");
         match upstream {

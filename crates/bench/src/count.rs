@@ -31,6 +31,8 @@ pub enum Route {
     List,
     /// `tools/call` over HTTP, to an upstream over HTTP.
     Call,
+    /// The same where there are policies, which allow it.
+    CallPoliced,
     /// The same in the modern era.
     CallModern,
     /// `tools/call` over HTTP, to an upstream over pipes.
@@ -40,13 +42,20 @@ pub enum Route {
 }
 
 impl Route {
-    pub const ALL: [Route; 5] =
-        [Route::List, Route::Call, Route::CallModern, Route::CallStdio, Route::Pipes];
+    pub const ALL: [Route; 6] = [
+        Route::List,
+        Route::Call,
+        Route::CallPoliced,
+        Route::CallModern,
+        Route::CallStdio,
+        Route::Pipes,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
             Route::List => "list",
             Route::Call => "call",
+            Route::CallPoliced => "call-policed",
             Route::CallModern => "call-modern",
             Route::CallStdio => "call-stdio",
             Route::Pipes => "pipes",
@@ -69,11 +78,12 @@ impl Route {
         let dialect = self.dialect();
         if matches!(self, Route::CallStdio | Route::Pipes) {
             let upstreams = vec![contestant::stdio_upstream(TOOLS)?];
-            return Ok((Scene { upstreams, dialect }, None));
+            return Ok((Scene { upstreams, dialect, rules: String::new() }, None));
         }
         let (process, port) = contestant::start_upstream(TOOLS)?;
         let upstreams = vec![Upstream::Http { port }];
-        Ok((Scene { upstreams, dialect }, Some((process, port))))
+        let rules = if self == Route::CallPoliced { rules() } else { String::new() };
+        Ok((Scene { upstreams, dialect, rules }, Some((process, port))))
     }
 
     /// Walks the route so many times with so many clients, and hands over the gateway at the end,
@@ -110,6 +120,22 @@ impl Route {
     }
 }
 
+/// Rules for everybody, under which the one who asks falls, and a hundred agents with policies of their own.
+fn rules() -> String {
+    let mut rules = "\n[security_settings]\ndangerous_tools = [\"*:drop_*\"]\nrequire_confirmation = [\"*:write_*\"]\n\
+        [exposed_tools]\ns0 = [\"echo\", \"tool_*\"]\n[default_policy]\nallow_unknown_tools = false\n"
+        .to_owned();
+    for agent in 0..AGENTS {
+        rules += &format!(
+            "[agents.agent-{agent}]\nallowed_servers = [\"s*\"]\ntool_overrides.s0 = [\"e*\", \"tool_*\"]\n\
+             [[agents.agent-{agent}.conditions]]\ntools = [\"s0:*\"]\naddresses = [\"127.0.0.0/8\"]\n"
+        );
+    }
+    rules
+}
+
+/// Agents that have a policy where there are any.
+const AGENTS: usize = 100;
 /// Tools of the upstream of every route.
 const TOOLS: usize = 100;
 

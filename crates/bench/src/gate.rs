@@ -16,7 +16,7 @@ use anyhow::{Context as _, bail, ensure};
 
 use crate::contestant::{self, Contestant, Scene, Upstream};
 use crate::count::{self, ONE_WORKER, Route};
-use crate::limits::{CALLS_COUNTED, CLIENTS_COUNTED, IDLE_TOOLS, SYSTEM_CALLS_MAX};
+use crate::limits::{CALLS_COUNTED, CLIENTS_COUNTED, IDLE_TOOLS, POLICED_MOST, SYSTEM_CALLS_MAX};
 use crate::load::request::Dialect;
 use crate::load::{self, Question, Until};
 use crate::process;
@@ -36,6 +36,13 @@ pub fn run(toolman: &Path, file: &Path) -> anyhow::Result<()> {
                 route.name()
             ));
         }
+    }
+    let of = |route| found.routes.get(&route).map_or(0.0, |count: &Count| count.instructions);
+    let (policed, plain) = (of(Route::CallPoliced), of(Route::Call));
+    if policed > plain * POLICED_MOST {
+        problems.push(format!(
+            "a policed call takes {policed:.0} instructions, a plain one {plain:.0}"
+        ));
     }
     problems.extend(check_requests(toolman)?);
     problems.extend(check_children(toolman)?);
@@ -122,7 +129,11 @@ fn processors() -> anyhow::Result<Vec<usize>> {
 /// The memory of a gateway with many tools and no clients.
 fn idle_memory(toolman: &Path) -> anyhow::Result<u64> {
     let (_upstream, port) = contestant::start_upstream(IDLE_TOOLS)?;
-    let scene = Scene { upstreams: vec![Upstream::Http { port }], dialect: Dialect::Legacy };
+    let scene = Scene {
+        upstreams: vec![Upstream::Http { port }],
+        dialect: Dialect::Legacy,
+        rules: String::new(),
+    };
     let running = contestant::start_toolman(toolman, &scene, "filter", &[])?;
     let memory = process::memory_kib(running.pid().unwrap_or_default())?;
     println!("idle         {memory:>9} KiB with {IDLE_TOOLS} tools");
@@ -133,7 +144,11 @@ fn idle_memory(toolman: &Path) -> anyhow::Result<u64> {
 /// A call is one request to the upstream, a list none.
 fn check_requests(toolman: &Path) -> anyhow::Result<Vec<String>> {
     let (_upstream, port) = contestant::start_upstream(10)?;
-    let scene = Scene { upstreams: vec![Upstream::Http { port }], dialect: Dialect::Legacy };
+    let scene = Scene {
+        upstreams: vec![Upstream::Http { port }],
+        dialect: Dialect::Legacy,
+        rules: String::new(),
+    };
     let running = contestant::start_toolman(toolman, &scene, "filter", &[])?;
     let call = Question::Call { tool: "echo".to_owned(), bytes: 0 };
     let mut problems = Vec::new();
@@ -158,7 +173,7 @@ fn check_requests(toolman: &Path) -> anyhow::Result<Vec<String>> {
 /// However many clients call, a server is one process.
 fn check_children(toolman: &Path) -> anyhow::Result<Vec<String>> {
     let upstreams = vec![contestant::stdio_upstream(10)?];
-    let scene = Scene { upstreams, dialect: Dialect::Legacy };
+    let scene = Scene { upstreams, dialect: Dialect::Legacy, rules: String::new() };
     let running = contestant::start_toolman(toolman, &scene, "filter", &[])?;
     let call = Question::Call { tool: "echo".to_owned(), bytes: 0 };
     load::run(&running.door, &call, CLIENTS_COUNTED, Until::Asked(CALLS_COUNTED))?;

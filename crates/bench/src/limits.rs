@@ -41,3 +41,5 @@ pub const ACTIVATIONS: usize = 40;
 pub const CROWD: usize = 64;
 /// A contestant whose rounds take longer than this has one round only.
 pub const SLOW_ROUND: Duration = Duration::from_secs(10);
+/// What a policed call may take, in plain ones.
+pub const POLICED_MOST: f64 = 1.05;

@@ -115,7 +115,7 @@ impl Stage {
             processes.push(process);
             reached.push(Upstream::Http { port });
         }
-        Ok(Stage { scene: Scene { upstreams: reached, dialect }, processes })
+        Ok(Stage { scene: Scene { upstreams: reached, dialect, rules: String::new() }, processes })
     }
 
     /// Requests that all upstreams over HTTP have had.

@@ -118,10 +118,11 @@ impl Link {
             match (self.poll_fill(context, 0), unsent) {
                 (Poll::Ready(Ok(read)), _) if read > 0 => {}
                 // Who refuses a request before it has read all of it may have said so.
-                (_, Some(error)) => return failed(broken(&error)),
+                (_, Some(error)) | (Poll::Ready(Err(error)), None) => {
+                    return failed(broken(&error));
+                }
                 (Poll::Pending, None) => return Poll::Pending,
                 (Poll::Ready(Ok(_)), None) => return failed(Failure::cut_off()),
-                (Poll::Ready(Err(error)), None) => return failed(broken(&error)),
             }
         }
     }
