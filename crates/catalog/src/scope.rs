@@ -46,12 +46,12 @@ impl Scope {
         let shown = offers.iter().filter(|offer| self.holds(offer.namespace));
         let offers: Vec<_> = match self.surface {
             Surface::Namespace => shown.map(|offer| Offer { namespace: &bare, ..*offer }).collect(),
-            Surface::Permission => {
+            _ if self.surface.is_by_toolset() => {
                 let shown: Vec<_> = shown.collect();
                 let of = |toolset| shown.iter().map(move |offer| Offer { toolset, ..**offer });
                 rules.toolsets.iter().flat_map(|toolset| of(Some(toolset))).collect()
             }
-            Surface::Activate { .. } | Surface::Filter => shown.copied().collect(),
+            _ => shown.copied().collect(),
         };
         Catalog::assemble(&offers, rules, self.surface.control_names())
     }

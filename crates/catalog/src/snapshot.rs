@@ -10,6 +10,7 @@ use bytes::Bytes;
 use foldhash::{HashMap, HashMapExt as _};
 use mcp::headers::ParamHeader;
 use mcp::items::{Definition, Inventory, Kind};
+use mcp::json;
 use mcp::names::{Namespace, NamespacedName, UpstreamName, UriStyle};
 use mcp::rpc::Raw;
 use mcp::text::is_hidden;
@@ -18,7 +19,7 @@ use mcp::uri_template::UriTemplate;
 use crate::patterns::Patterns;
 use crate::policy::Subject;
 use crate::ref_id::RefId;
-use crate::toolset::{Toolset, ToolsetPlace, Toolsets};
+use crate::toolset::{Note, Toolset, ToolsetPlace, Toolsets};
 
 /// Length of a description in the catalog of `toolman_activate`, in characters.
 const SUMMARY_CHARS: usize = 132;
@@ -42,6 +43,8 @@ pub struct Rules {
     pub starts_on: Patterns,
     pub uri_style: UriStyle,
     pub toolsets: Toolsets,
+    /// Whether tools that are not what they were when they were chosen are used all the same.
+    pub allows_stale_references: bool,
 }
 
 /// Where an item comes from: its upstream, and its name there.
@@ -134,6 +137,7 @@ pub struct Catalog {
     templates: Shelf,
     prompts: Shelf,
     collisions: Vec<Collision>,
+    allows_stale_references: bool,
 }
 
 /// What a spelling means in the catalog.
@@ -150,7 +154,10 @@ impl Catalog {
     /// Collisions are settled by that order, not by who connected first: otherwise a slow start
     /// would change what a name means. The `reserved` names of tools are not theirs to use.
     pub fn assemble(offers: &[Offer<'_>], rules: &Rules, reserved: &[&str]) -> Catalog {
-        let mut catalog = Catalog::default();
+        let mut catalog = Catalog {
+            allows_stale_references: rules.allows_stale_references,
+            ..Catalog::default()
+        };
         for kind in Kind::ALL {
             let reserved = if kind == Kind::Tool { reserved } else { &[] };
             let shelf = Shelf::fill(kind, offers, rules, reserved, &mut catalog.collisions);
@@ -167,6 +174,11 @@ impl Catalog {
     /// All items of a kind in listing order.
     pub fn items(&self, kind: Kind) -> &[Item] {
         &self.shelf(kind).items
+    }
+
+    /// Whether tools that are not what they were when they were chosen are used all the same.
+    pub fn allows_stale_references(&self) -> bool {
+        self.allows_stale_references
     }
 
     pub fn collisions(&self) -> &[Collision] {
@@ -305,12 +317,39 @@ impl Offer<'_> {
             let plain = self.own_namespace.expose(definition.name());
             let names = [definition.name(), plain.as_str()];
             let subject = Subject::new(self.upstream, self.own_namespace, names[0], names[1]);
-            toolset.references.matches(self.upstream, subject.names())
+            toolset.patterns.matches(self.upstream, subject.names())
         })
     }
 }
 
 impl Item {
+    /// The definition as its upstream gave it.
+    pub fn source(&self) -> &Raw {
+        &self.source
+    }
+
+    /// The definition with notes behind its description.
+    pub fn annotated(&self, notes: &[&Note]) -> Bytes {
+        let Ok([description]) = json::members(&self.definition, ["description"]) else {
+            return self.definition.clone();
+        };
+        let said = description.and_then(json::string).unwrap_or_default();
+        let notes: Vec<_> =
+            notes.iter().map(|note| format!("[{}] {}", note.name, note.text)).collect();
+        let text = json::quote(format!("{said}\n\n{}", notes.join("\n")).trim_start());
+        let edited = match description {
+            Some(description) => {
+                let span = json::span(&self.definition, description);
+                json::splice(&self.definition, &[(span, text.as_bytes())])
+            }
+            None => {
+                let member = format!("\"description\":{text},");
+                json::splice(&self.definition, &[(1..1, member.as_bytes())])
+            }
+        };
+        edited.into()
+    }
+
     /// What the item is known by as it is now: another definition has another ref id.
     pub fn ref_id(&self) -> &RefId {
         self.ref_id.get_or_init(|| RefId::of(&self.source, &self.origin.upstream))

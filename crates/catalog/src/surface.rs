@@ -20,6 +20,12 @@ pub enum Surface {
     Namespace,
     /// The toolsets that a client is granted. TC-07
     Permission,
+    /// One toolset at a time, or everything; the client builds and equips them.
+    Toolset,
+    /// Several toolsets, which the client enables and disables. TC-01
+    Dynamic,
+    /// The toolsets that were chosen at the start. TC-04
+    Static,
 }
 
 impl Default for Surface {
@@ -38,11 +44,21 @@ pub enum Inactive {
 }
 
 impl Surface {
+    /// Whether items are shown by toolset, under its name.
+    pub fn is_by_toolset(self) -> bool {
+        matches!(self, Surface::Permission | Surface::Dynamic | Surface::Static)
+    }
+
     /// The names of the control tools, which no upstream may have.
     pub fn control_names(self) -> &'static [&'static str] {
         match self {
             Surface::Activate { .. } => &[activate::NAME],
-            Surface::Filter | Surface::Namespace | Surface::Permission => &[],
+            Surface::Filter
+            | Surface::Namespace
+            | Surface::Permission
+            | Surface::Toolset
+            | Surface::Dynamic
+            | Surface::Static => &[],
         }
     }
 
@@ -50,7 +66,12 @@ impl Surface {
     pub fn control_tools(self, view: &View) -> Option<String> {
         match self {
             Surface::Activate { .. } => Some(activate::definition(view)),
-            Surface::Filter | Surface::Namespace | Surface::Permission => None,
+            Surface::Filter
+            | Surface::Namespace
+            | Surface::Permission
+            | Surface::Toolset
+            | Surface::Dynamic
+            | Surface::Static => None,
         }
     }
 
@@ -58,7 +79,9 @@ impl Surface {
     pub fn is_on(self, selection: &Selection, item: &Item) -> bool {
         match self {
             Surface::Activate { .. } => selection.is_on(item),
-            Surface::Filter | Surface::Namespace | Surface::Permission => true,
+            Surface::Dynamic | Surface::Static => selection.enables(item),
+            // The equipped toolset is looked at by the view, which knows what its references mean.
+            Surface::Filter | Surface::Namespace | Surface::Permission | Surface::Toolset => true,
         }
     }
 
@@ -66,7 +89,12 @@ impl Surface {
     pub fn instructions(self) -> Option<&'static str> {
         match self {
             Surface::Activate { .. } => Some(activate::INSTRUCTIONS),
-            Surface::Filter | Surface::Namespace | Surface::Permission => None,
+            Surface::Filter
+            | Surface::Namespace
+            | Surface::Permission
+            | Surface::Toolset
+            | Surface::Dynamic
+            | Surface::Static => None,
         }
     }
 

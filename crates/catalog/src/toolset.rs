@@ -1,15 +1,77 @@
-//! Toolsets: named lists of references to items.
+//! Toolsets: named lists of references to items, pinned by ref ids where that is wanted.
+
+mod resolution;
 
 use mcp::names::UpstreamName;
+use mcp::rpc::Raw;
 
 use crate::patterns::Patterns;
+use crate::policy::Subject;
+use crate::snapshot::Item;
 
-/// A named list: names in any spelling, patterns, `server:*`.
-#[derive(Clone, Debug)]
+pub use resolution::{Finding, Resolution, State};
+
+/// A named list of references.
+#[derive(Clone, Debug, Default)]
 pub struct Toolset {
     pub name: Box<str>,
     pub description: Option<String>,
-    pub references: Patterns,
+    pub version: Option<String>,
+    /// When it was made, and when it was changed the last time, as ISO 8601 has it.
+    pub created_at: Option<String>,
+    pub last_modified: Option<String>,
+    /// For what it is to be chosen.
+    pub decision_criteria: Option<String>,
+    /// Single tools.
+    pub references: Vec<Reference>,
+    /// Names in any spelling, patterns and `server:*`, of all kinds of items; never pinned.
+    pub patterns: Patterns,
+    /// What a person has to say about single tools.
+    pub notes: Vec<ToolNotes>,
+}
+
+/// A tool as a toolset knows it: by its name, by its ref id, or by both. HT-03
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reference {
+    /// The server's name, `.`, and the tool's. HT-04
+    pub name: Option<Box<str>>,
+    pub ref_id: Option<Box<str>>,
+    /// The definition as it was when it was pinned, so that a change can be told.
+    pub definition: Option<Raw>,
+}
+
+/// Notes on one tool, which are shown behind its description.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolNotes {
+    pub tool: Reference,
+    pub notes: Vec<Note>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    pub name: String,
+    pub text: String,
+}
+
+impl Toolset {
+    /// The notes on a tool, each once.
+    pub fn notes_on(&self, tool: &Item) -> Vec<&Note> {
+        let is_about = |reference: &Reference| {
+            reference.ref_id.as_deref() == Some(tool.ref_id().as_str())
+                || reference
+                    .name
+                    .as_deref()
+                    .is_some_and(|name| Subject::of(tool).names().iter().any(|known| known == name))
+        };
+        let about = self.notes.iter().filter(|notes| is_about(&notes.tool));
+        let mut found: Vec<&Note> = Vec::new();
+        for note in about.flat_map(|notes| &notes.notes) {
+            if !found.contains(&note) {
+                found.push(note);
+            }
+        }
+        found
+    }
 }
 
 /// The place of a toolset in the configuration.
@@ -35,16 +97,24 @@ impl Toolsets {
     pub fn may_reach(&self, grants: Option<&[ToolsetPlace]>, upstream: &UpstreamName) -> bool {
         grants.is_none_or(|grants| {
             self.iter().any(|(place, toolset)| {
-                grants.contains(&place) && toolset.references.may_be_of(upstream.as_str())
+                grants.contains(&place) && toolset.patterns.may_be_of(upstream.as_str())
             })
         })
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The toolset of this name.
+    pub fn find(&self, name: &str) -> Option<(ToolsetPlace, &Toolset)> {
+        self.iter().find(|(_, toolset)| &*toolset.name == name)
+    }
+
     /// The places of those that are named; others are left out, and each counts once.
     pub fn places<'a>(&self, names: impl Iterator<Item = &'a str>) -> Vec<ToolsetPlace> {
-        let find = |name: &str| self.iter().find(|(_, toolset)| &*toolset.name == name);
         let mut places: Vec<_> =
-            names.filter_map(|name| find(name.trim()).map(|(place, _)| place)).collect();
+            names.filter_map(|name| self.find(name.trim()).map(|(place, _)| place)).collect();
         places.sort_unstable();
         places.dedup();
         places

@@ -17,12 +17,16 @@ use crate::scope::Scope;
 use crate::selection::Selection;
 use crate::snapshot::{Catalog, Item, Lookup};
 use crate::suggest::similar;
+use crate::surface::Surface;
+use crate::toolset::Resolution;
 
 #[derive(Debug)]
 pub struct View {
     catalog: Arc<Catalog>,
     ceiling: Arc<Ceiling>,
     selection: Selection,
+    /// What the references of the equipped toolset mean here.
+    resolution: Option<Resolution>,
     scope: Arc<Scope>,
     lists: [OnceLock<Bytes>; Kind::ALL.len()],
     /// The same for clients of the modern era.
@@ -44,10 +48,16 @@ impl View {
         selection: Selection,
         scope: Arc<Scope>,
     ) -> View {
+        let equipped = selection.equipped.as_ref().filter(|_| scope.surface == Surface::Toolset);
+        let resolution = equipped.map(|toolset| {
+            let allows_stale = catalog.allows_stale_references();
+            Resolution::of(toolset, &catalog, |item| ceiling.holds(item), allows_stale)
+        });
         View {
             catalog,
             ceiling,
             selection,
+            resolution,
             scope,
             lists: Default::default(),
             modern_lists: Default::default(),
@@ -79,7 +89,15 @@ impl View {
 
     /// The one decision: whether this client may see and use `item` now.
     pub fn is_visible(&self, item: &Item) -> bool {
-        self.ceiling.holds(item) && self.scope.surface.is_on(&self.selection, item)
+        self.ceiling.holds(item)
+            && self.scope.surface.is_on(&self.selection, item)
+            && (item.kind != Kind::Tool
+                || self.resolution.as_ref().is_none_or(|resolution| resolution.holds(item)))
+    }
+
+    /// What the equipped toolset means here, if one is.
+    pub fn resolution(&self) -> Option<&Resolution> {
+        self.resolution.as_ref()
     }
 
     /// All within the ceiling, on or not, in listing order.
@@ -142,13 +160,20 @@ impl View {
         }
         for item in self.items(kind) {
             if self.is_visible(item) {
-                add(&item.definition);
+                add(&self.definition_of(item));
             } else if let Some(stub) = self.scope.surface.stub(item) {
                 add(stub.as_bytes());
             }
         }
         out.put_slice(b"]}");
         out.freeze()
+    }
+
+    /// The definition of an item as it is shown, with the notes that the equipped toolset has on it.
+    pub fn definition_of(&self, item: &Item) -> Bytes {
+        let equipped = self.selection.equipped.as_ref().filter(|_| self.resolution.is_some());
+        let notes = equipped.map(|toolset| toolset.notes_on(item)).unwrap_or_default();
+        if notes.is_empty() { item.definition.clone() } else { item.annotated(&notes) }
     }
 
     /// The item that `asked` means, visible or not.

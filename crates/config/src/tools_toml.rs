@@ -70,6 +70,7 @@ pub fn rest(
     }
     let toolsets = top.get("toolsets").map(|value| toolsets::read(&value, faults));
     let toolsets = toolsets.unwrap_or_default();
+    let allows_stale = top.get("allow_stale_refs").and_then(|value| value.boolean(faults));
     let permissions = top.get("permissions");
     let permissions = permissions.map(|value| toolsets::permissions(&value, &toolsets, faults));
     let rulebook = policies::read(&mut top, surroundings, faults);
@@ -87,6 +88,7 @@ pub fn rest(
             starts_on: starts_on.unwrap_or_default(),
             uri_style: uri_style.unwrap_or_default(),
             toolsets,
+            allows_stale_references: allows_stale.unwrap_or(false),
         },
         surface,
         rulebook,

@@ -36,18 +36,26 @@ fn is_name(text: &str) -> bool {
 
 fn toolset(name: &str, value: &Value<'_>, faults: &mut Faults<'_>) -> Option<Toolset> {
     if let DeValue::Array(_) = value.node() {
-        let references = patterns(value, faults);
-        return Some(Toolset { name: name.into(), description: None, references });
+        let patterns = patterns(value, faults);
+        return Some(Toolset { name: name.into(), patterns, ..Toolset::default() });
     }
     let mut section = value.section("in a toolset", faults)?;
-    let references = section.get("tools").map(|value| patterns(&value, faults));
-    if references.is_none() {
+    let tools = section.get("tools").map(|value| patterns(&value, faults));
+    if tools.is_none() {
         value.report("has no `tools`; list them, such as `tools = [\"git:*\"]`", faults);
     }
     let description = section.get("description").and_then(|value| value.string(faults));
-    let description = description.map(str::to_owned);
+    let mut text = |key| section.get(key).and_then(|value| Some(value.string(faults)?.to_owned()));
+    let (version, decision_criteria) = (text("version"), text("decision_criteria"));
     section.close(&[], faults);
-    Some(Toolset { name: name.into(), description, references: references? })
+    Some(Toolset {
+        name: name.into(),
+        description: description.map(str::to_owned),
+        version,
+        decision_criteria,
+        patterns: tools?,
+        ..Toolset::default()
+    })
 }
 
 pub fn permissions(value: &Value<'_>, toolsets: &Toolsets, faults: &mut Faults<'_>) -> Permissions {

@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use catalog::policy::Subject;
-use catalog::surface::activate;
 use catalog::view::{Target, View};
 use mcp::headers::{self, ParamHeader};
 use mcp::items::Kind;
@@ -14,7 +13,6 @@ use mcp::modern::Envelope;
 use mcp::params::Params;
 use mcp::rpc::{self, Message, Outcome, Raw};
 use mcp::translate::{self, Passage};
-use mcp::verdict;
 use mcp::version::{Era, Revision, Spoken};
 use upstream::answer::Answer;
 use upstream::connection::Call;
@@ -26,7 +24,7 @@ use crate::client::{Client, Introduction, Outlet, Owner};
 use crate::consent::Leave;
 use crate::error::Error;
 use crate::memory::Question;
-use crate::refresh::{changed_lists, now};
+use crate::refresh::now;
 use crate::request::{Request, Terms};
 use crate::tasks;
 use crate::welcome::server_info;
@@ -143,7 +141,7 @@ impl Gateway {
             "tools/call" => {
                 let params = asking.request.subject("tools/call")?;
                 if view.scope().surface.control_names().contains(&params.name()) {
-                    return activate_items(asking, params).map(Answer::Whole);
+                    return Box::pin(self.control(asking, view, params)).await.map(Answer::Whole);
                 }
                 let target = view.resolve(Kind::Tool, params.name())?;
                 self.use_item(asking, view, "tools/call", params, &target).await
@@ -460,33 +458,6 @@ fn read_introduction(params: Option<&Raw>, spoken: &Spoken) -> Result<Introducti
         capabilities: Raw::trusted(capabilities),
         client: client.and_then(audit::client_name),
     })
-}
-
-/// Carries out a call of `toolman_activate`.
-fn activate_items(asking: &Asking<'_>, params: &Params) -> Result<Outcome, Error> {
-    let client = asking.client;
-    let [arguments] = params
-        .raw()
-        .members(["arguments"])
-        .map_err(|fault| Error::Params { method: "tools/call", fault })?;
-    let arguments = arguments.map(str::as_bytes);
-    let (activation, kinds) = client
-        .change_view(|view| {
-            let activation = activate::apply(view, arguments)?;
-            let new = view.selecting(activation.selection.clone());
-            let kinds = changed_lists(view, &new);
-            *view = Arc::new(new);
-            Ok((activation, kinds))
-        })
-        .map_err(Error::Control)?;
-    client.announce(&kinds);
-    let result = Ok(activation.confirmation.as_str());
-    let result = verdict::tool_result(result, activation.definitions.as_deref());
-    let result = Raw::trusted(result);
-    Ok(Outcome::Result(match asking.era {
-        Era::Legacy => result,
-        Era::Modern => translate::complete(&result, false),
-    }))
 }
 
 /// What an upstream that keeps no session is told of a client that has one.

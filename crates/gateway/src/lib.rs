@@ -11,6 +11,7 @@ pub mod client;
 pub mod definitions;
 pub mod dispatch;
 pub mod error;
+pub mod library;
 pub mod limits;
 pub mod metrics;
 pub mod outbox;
@@ -19,6 +20,7 @@ pub mod refresh;
 pub mod request;
 
 mod consent;
+mod controls;
 mod listeners;
 mod logs;
 mod memory;
@@ -53,6 +55,7 @@ use crate::audit::Trail;
 use crate::auth::{Caller, Identity};
 use crate::client::{Client, Owner};
 use crate::consent::Consents;
+use crate::library::Store;
 use crate::limits::{EVENTS_MAX, PRINCIPALS_MAX, SETTLE_MAX, SETTLE_QUIET, STOP_MAX};
 use crate::memory::Memory;
 use crate::metrics::Metrics;
@@ -68,6 +71,8 @@ pub struct Settings {
     pub rules: Rules,
     pub policies: Policies,
     pub permissions: Permissions,
+    /// Where users save their toolsets.
+    pub library: Arc<dyn Store>,
     pub pace: Pace,
     pub surface: Surface,
     pub spoken: Spoken,
@@ -106,6 +111,7 @@ struct Shared {
     rules: Rules,
     policies: Policies,
     permissions: Permissions,
+    library: Arc<dyn Store>,
     pace: Pace,
     consents: Consents,
     memory: Memory,
@@ -177,6 +183,7 @@ impl Gateway {
             rules: settings.rules,
             policies: settings.policies,
             permissions: settings.permissions,
+            library: settings.library,
             pace: settings.pace,
             consents: Consents::new(),
             memory: Memory::new(settings.pace.remembers),

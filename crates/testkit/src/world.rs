@@ -11,6 +11,7 @@ use catalog::policy::Policies;
 use catalog::policy::permissions::Permissions;
 use catalog::snapshot::Rules;
 use catalog::surface::{Inactive, Surface};
+use gateway::library::InMemory;
 use gateway::{Gateway, Member, Pace, Settings};
 use mcp::names::UriStyle;
 use mcp::version::Spoken;
@@ -200,6 +201,7 @@ impl Plan {
             rules: Rules { starts_on, uri_style: self.uri_style, ..Rules::default() },
             policies: Policies::default(),
             permissions: Permissions::default(),
+            library: Arc::new(InMemory::default()),
             pace: Pace::default(),
             surface,
             spoken: Spoken::default(),

@@ -2,12 +2,14 @@
 //!
 //! It is a gateway itself, over one server and without names or rules of its own.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::policy::Policies;
 use catalog::policy::permissions::Permissions;
 use catalog::snapshot::Rules;
 use catalog::surface::Surface;
+use gateway::library::InMemory;
 use gateway::{Gateway, Member, Pace, Settings};
 use mcp::names::Namespace;
 use mcp::version::{Era, Spoken};
@@ -57,6 +59,7 @@ fn settings(cli: &Cli, connect: &ConnectStdio) -> anyhow::Result<Settings> {
         rules: Rules::default(),
         policies: Policies::default(),
         permissions: Permissions::default(),
+        library: Arc::new(InMemory::default()),
         pace: Pace::default(),
         surface: Surface::Filter,
         spoken: Spoken::default(),

@@ -9,6 +9,7 @@ use catalog::policy::Policies;
 use catalog::policy::permissions::Permissions;
 use catalog::snapshot::Rules;
 use catalog::surface::Surface;
+use gateway::library::InMemory;
 use gateway::{Member, Pace, Settings};
 use mcp::lines::{Line, Lines};
 use mcp::rpc::{self, Code, Message, Raw};
@@ -44,6 +45,7 @@ pub fn settings() -> anyhow::Result<Settings> {
         rules: Rules { starts_on, ..Rules::default() },
         policies: Policies::default(),
         permissions: Permissions::default(),
+        library: Arc::new(InMemory::default()),
         pace: Pace::default(),
         surface: Surface::default(),
         spoken: Spoken::default(),

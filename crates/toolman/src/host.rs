@@ -10,6 +10,7 @@ use config::Config;
 use config::audit::Audit;
 use config::fault::Fault;
 use config::http::Http;
+use gateway::library::InMemory;
 use gateway::{Gateway, Member, Pace, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -73,6 +74,7 @@ impl Plan {
             rules: config.rules,
             policies: config.rulebook.policies,
             permissions: config.permissions,
+            library: Arc::new(InMemory::default()),
             pace: Pace {
                 calls_at_once: config.performance.calls_at_once,
                 remembers: config.performance.cached,

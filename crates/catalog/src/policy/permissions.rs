@@ -43,11 +43,7 @@ mod tests {
     use crate::toolset::{Toolset, Toolsets};
 
     fn toolsets() -> Toolsets {
-        let toolset = |name: &str| Toolset {
-            name: name.into(),
-            description: None,
-            references: Patterns::default(),
-        };
+        let toolset = |name: &str| Toolset { name: name.into(), ..Toolset::default() };
         Toolsets::new(["read", "write", "admin"].map(toolset).into())
     }
 

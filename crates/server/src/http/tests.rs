@@ -9,6 +9,7 @@ use catalog::policy::permissions::Permissions;
 use catalog::snapshot::Rules;
 use catalog::surface::Surface;
 use gateway::auth::Keys;
+use gateway::library::InMemory;
 use gateway::{Gateway, Pace, Settings as GatewaySettings};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
@@ -43,6 +44,7 @@ fn door(ttl: Duration) -> Arc<Endpoint> {
         rules: Rules::default(),
         policies: Policies::default(),
         permissions: Permissions::default(),
+        library: Arc::new(InMemory::default()),
         pace: Pace::default(),
         surface: Surface::default(),
         spoken: Spoken::default(),

@@ -23,8 +23,8 @@ fn place_and_file_stand_before_the_problem() {
 }
 
 /// What there can be at the top.
-const TOP: &str = "`active_toolsets`, `agent_policies`, `agents`, `audit`, `default_access`, \
-    `default_policy`, `endpoints`, `exposed_tools`, `http`, `inactive`, `performance_settings`, \
+const TOP: &str = "`active_toolsets`, `agent_policies`, `agents`, `allow_stale_refs`, `audit`, \
+    `default_access`, `default_policy`, `endpoints`, `exposed_tools`, `http`, `inactive`, `performance_settings`, \
     `permissions`, `require_agent`, `security_settings`, `servers`, `surface`, \
     `task_based_tool_selection`, `tokens`, `toolsets`, `uri_style`";
 
