@@ -1,5 +1,7 @@
 //! Toolsets: named lists of references to items, pinned by ref ids where that is wanted.
 
+pub mod choice;
+pub mod limits;
 mod resolution;
 
 use mcp::names::UpstreamName;
@@ -9,7 +11,7 @@ use crate::patterns::Patterns;
 use crate::policy::Subject;
 use crate::snapshot::Item;
 
-pub use resolution::{Finding, Resolution, State};
+pub use resolution::{Finding, Resolution, State, changes};
 
 /// A named list of references.
 #[derive(Clone, Debug, Default)]

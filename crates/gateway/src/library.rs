@@ -16,6 +16,21 @@ pub struct Document {
     pub last_equipped: Option<Box<str>>,
 }
 
+impl Document {
+    /// Adds a toolset that somebody has made; no other one is lost for it.
+    pub fn add(&mut self, toolset: Toolset) -> Result<(), String> {
+        toolset.check().map_err(|flaw| flaw.to_string())?;
+        if self.toolsets.contains_key(&toolset.name) {
+            let name = toolset.name;
+            return Err(format!(
+                "there is a toolset `{name}` already; delete it first, or use another name"
+            ));
+        }
+        self.toolsets.insert(toolset.name.clone(), Arc::new(toolset));
+        Ok(())
+    }
+}
+
 /// A place for saved toolsets. Its work may take time: it is not done on the way of other requests.
 pub trait Store: Debug + Send + Sync {
     /// What is saved; the error is for the user.
