@@ -1,5 +1,7 @@
 //! Ref ids: what an item is known by, whatever it is called.
 
+pub mod legacy;
+
 use std::fmt;
 
 use aws_lc_rs::digest::{SHA256, digest};

@@ -12,6 +12,7 @@ use mcp::text::{shorten, tame};
 
 use super::{Reference, Toolset};
 use crate::policy::Subject;
+use crate::ref_id::legacy;
 use crate::snapshot::{Catalog, Item, Lookup};
 
 /// Members whose change is told one by one; of more, only how many there are.
@@ -38,6 +39,8 @@ pub struct Finding {
     pub tool: Option<usize>,
     pub name_matches: bool,
     pub ref_id_matches: bool,
+    /// Whether its ref id is one of hypertool, which does not know the description.
+    pub is_legacy: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +95,40 @@ impl Resolution {
         self.tools.contains(&tool.place)
     }
 
+    /// The same toolset with ref ids of ours where it has those of hypertool, for the next time that it is
+    /// saved; `None` where there are none, or a reference is not to be trusted by itself.
+    pub fn upgraded(&self, toolset: &Toolset, catalog: &Catalog) -> Option<Toolset> {
+        let is_upgrade = |finding: &Finding| finding.is_legacy && finding.state == State::Resolved;
+        self.repinned(toolset, catalog, is_upgrade)
+    }
+
+    /// The same toolset with the tools of chosen references pinned as they are now.
+    pub fn repinned(
+        &self,
+        toolset: &Toolset,
+        catalog: &Catalog,
+        is_chosen: impl Fn(&Finding) -> bool,
+    ) -> Option<Toolset> {
+        let mut renewed = toolset.clone();
+        let mut is_renewed = false;
+        for (place, finding) in self.findings.iter().enumerate().filter(|(_, f)| is_chosen(f)) {
+            let tool = finding.tool.and_then(|place| catalog.items(Kind::Tool).get(place));
+            let (Some(tool), Some(reference)) = (tool, renewed.references.get_mut(place)) else {
+                continue;
+            };
+            is_renewed = true;
+            *reference = Reference::pin(tool);
+            let is_about = |known: &Reference| {
+                known.name.is_some() && known.name == finding.reference.name
+                    || known.ref_id.is_some() && known.ref_id == finding.reference.ref_id
+            };
+            for notes in renewed.notes.iter_mut().filter(|notes| is_about(&notes.tool)) {
+                notes.tool = Reference { definition: None, ..Reference::pin(tool) };
+            }
+        }
+        is_renewed.then_some(renewed)
+    }
+
     /// How many tools may be used.
     pub fn len(&self) -> usize {
         self.tools.len()
@@ -109,16 +146,24 @@ fn find(
 ) -> (Finding, Option<String>) {
     let by_name = reference.name.as_deref().and_then(|name| named(name, catalog, counts));
     let by_ref_id = match (&reference.ref_id, by_name) {
-        (Some(ref_id), Some(item)) if item.ref_id().as_str() == &**ref_id => Some(item),
+        (Some(ref_id), Some(item)) if knows(ref_id, item) => Some(item),
         (Some(ref_id), _) => {
             let mut items = catalog.items(Kind::Tool).iter().filter(|item| counts(item));
-            items.find(|item| item.ref_id().as_str() == &**ref_id)
+            items.find(|item| knows(ref_id, item))
         }
         (None, _) => None,
     };
+    let is_legacy = by_ref_id.zip(reference.ref_id.as_deref());
+    let is_legacy = is_legacy.is_some_and(|(item, ref_id)| item.ref_id().as_str() != ref_id);
     let shown = shown(reference);
+    let legacy = is_legacy.then(|| {
+        format!(
+            "`{shown}` is pinned by a hash of hypertool, which leaves out its description; \
+             approve it to pin all of it"
+        )
+    });
     let (state, tool, warning) = match (by_name, by_ref_id) {
-        (Some(item), Some(same)) if item.place == same.place => (State::Resolved, item, None),
+        (Some(item), Some(same)) if item.place == same.place => (State::Resolved, item, legacy),
         (Some(item), Some(other)) => {
             let words =
                 format!("the two ids of `{shown}` mean two tools, the other is `{}`", other.name);
@@ -126,7 +171,7 @@ fn find(
         }
         (Some(item), None) if reference.ref_id.is_none() => (State::Resolved, item, None),
         (Some(item), None) => (State::Withheld, item, Some(changed(&shown, reference, item))),
-        (None, Some(item)) if reference.name.is_none() => (State::Resolved, item, None),
+        (None, Some(item)) if reference.name.is_none() => (State::Resolved, item, legacy),
         (None, Some(item)) => {
             let words = format!("`{shown}` is now called `{}`", item.name);
             (State::Withheld, item, Some(words))
@@ -138,6 +183,7 @@ fn find(
                 tool: None,
                 name_matches: false,
                 ref_id_matches: false,
+                is_legacy: false,
             };
             return (finding, Some(format!("`{shown}` is not there; it is left out")));
         }
@@ -148,8 +194,14 @@ fn find(
         tool: Some(tool.place),
         name_matches: by_name.is_some(),
         ref_id_matches: by_ref_id.is_some(),
+        is_legacy,
     };
     (finding, warning)
+}
+
+/// Whether a tool is known by this ref id: one of ours, or one of hypertool.
+fn knows(ref_id: &str, item: &Item) -> bool {
+    item.ref_id().as_str() == ref_id || legacy::knows(ref_id, item)
 }
 
 /// The tool of a name, in any spelling.

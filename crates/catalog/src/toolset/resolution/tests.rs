@@ -193,3 +193,38 @@ fn changes_are_told_as_paths() {
     let found = changes(r#"{"a":{"b":1,"c":[1]},"d":1.0}"#, r#"{"d":1,"a":{"c":[2],"e":{}}}"#);
     assert_eq!(found, ["`a.b` is gone", "`a.c` was `[1]` and is `[2]`", "`a.e` is new"]);
 }
+
+#[test]
+fn hash_of_hypertool_is_accepted_and_upgraded() {
+    let now = catalog(&[("git", &[tool("log"), tool("diff")])]);
+    // The text that hypertool hashes for this definition: its order of members, nothing of the description.
+    let text = "{\"name\":\"log\",\"serverName\":\"git\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"x\":\
+        {\"type\":\"integer\",\"minimum\":0},\"y\":{\"enum\":[\"a\",\"b\"]}},\"required\":[\"x\"],\"additionalProperties\":false},\
+        \"outputSchema\":{\"type\":\"object\",\"properties\":{\"sum\":{\"type\":\"number\"}}},\
+        \"annotations\":{\"title\":\"T\",\"readOnlyHint\":true}}";
+    let hash = mcp::text::hexadecimal(
+        aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text.as_bytes()).as_ref(),
+    );
+    let reference = |name: &str| Reference {
+        name: Some(name.into()),
+        ref_id: Some(hash.as_str().into()),
+        definition: None,
+    };
+    let toolset = Toolset { references: vec![reference("git.log")], ..Toolset::default() };
+    let resolution = Resolution::of(&toolset, &now, |_| true, false);
+    assert_eq!(resolution.findings[0].state, State::Resolved);
+    let note = "`git.log` is pinned by a hash of hypertool, which leaves out its description; \
+        approve it to pin all of it";
+    assert_eq!(resolution.warnings, [note]);
+    let upgraded = resolution.upgraded(&toolset, &now).unwrap();
+    assert_eq!(upgraded.references, [pinned(&now, 1)]);
+    let again = Resolution::of(&upgraded, &now, |_| true, false);
+    assert!(again.warnings.is_empty() && again.upgraded(&upgraded, &now).is_none());
+    // It is the hash of that tool, and of no other.
+    let other = resolve(&now, reference("git.diff"), false);
+    assert_eq!(other.findings[0].state, State::Withheld);
+    let mut changed = tool("log");
+    changed["inputSchema"]["properties"]["x"]["minimum"] = json!(1);
+    let changed = catalog(&[("git", &[changed])]);
+    assert_eq!(resolve(&changed, reference("git.log"), false).findings[0].state, State::Withheld);
+}
