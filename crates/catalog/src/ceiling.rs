@@ -90,6 +90,11 @@ impl Ceiling {
         self.held.as_ref().is_none_or(|held| held[item.kind as usize].contains(item.place))
     }
 
+    /// Whether no rule is in force.
+    pub fn is_open(&self) -> bool {
+        self.held.is_none()
+    }
+
     /// Whether the rules look at each use of an item.
     pub fn is_guarded(&self, item: &Item) -> bool {
         self.guarded[item.kind as usize].contains(item.place)

@@ -8,11 +8,13 @@ use crate::suggest::hint;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    #[error(
-        "{} `{name}` is not active; pass it in `{}` of `toolman_activate` first",
-        .kind.noun(), on_list(*.kind)
-    )]
-    Inactive { kind: Kind, name: NamespacedName },
+    #[error("{} `{name}` is not active; {remedy}", .kind.noun())]
+    Inactive {
+        kind: Kind,
+        name: NamespacedName,
+        /// How it is switched on.
+        remedy: String,
+    },
 
     #[error(
         "no {} is named `{}`; {}",
@@ -31,13 +33,6 @@ pub enum Error {
         shorten(.asked), .kind.noun(), quoted(.candidates)
     )]
     Ambiguous { kind: Kind, asked: String, candidates: Vec<NamespacedName> },
-}
-
-fn on_list(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Tool | Kind::Prompt => "tools_on",
-        Kind::Resource | Kind::Template => "resources_on",
-    }
 }
 
 /// Names in backticks with commas between.

@@ -4,6 +4,7 @@
 
 pub mod ceiling;
 pub mod error;
+pub mod exposure;
 pub mod patterns;
 pub mod policy;
 pub mod ref_id;

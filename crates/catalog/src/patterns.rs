@@ -89,6 +89,18 @@ impl Patterns {
         self.holds(name) || self.globs.is_match(name)
     }
 
+    /// Whether something of a server that goes by `own` names may match, whatever it is called. A pattern that
+    /// names none of the `others` may be about any server.
+    pub fn may_concern(&self, own: &[&str], others: &[&str]) -> bool {
+        let names = |pattern: &str, servers: &[&str]| {
+            servers.iter().any(|server| {
+                let rest = pattern.strip_prefix(server).filter(|_| !server.is_empty());
+                rest.is_some_and(|rest| rest.starts_with([':', '.', '_', '+']))
+            })
+        };
+        self.exact.iter().any(|pattern| names(pattern, own) || !names(pattern, others))
+    }
+
     /// Whether a name is there as it is written.
     pub fn holds(&self, name: &str) -> bool {
         self.exact.contains(name)
@@ -125,6 +137,16 @@ mod tests {
         // TA-72
         assert!(matches("srv:*", "anything"));
         assert!(!matches("other:*", "anything"));
+    }
+
+    #[test]
+    fn pattern_may_concern_the_server_that_it_names_or_any() {
+        let concerns = |pattern: &str| {
+            Patterns::parse(&[pattern]).unwrap().may_concern(&["git", "g"], &["hub", ""])
+        };
+        assert!(concerns("git:*") && concerns("g_log") && concerns("git.log"));
+        assert!(concerns("*") && concerns("log") && concerns("hu*"));
+        assert!(!concerns("hub:*") && !concerns("hub_log") && !concerns("hub+r://a"));
     }
 
     #[test]

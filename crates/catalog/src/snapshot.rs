@@ -3,7 +3,7 @@
 //! Swapped whole, never edited. Exposed names are made here and nowhere else; the origin is kept
 //! beside each, so that nobody has to take a name apart.
 
-use std::collections::hash_map::Entry;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
@@ -16,9 +16,12 @@ use mcp::rpc::Raw;
 use mcp::text::is_hidden;
 use mcp::uri_template::UriTemplate;
 
+use crate::exposure::Exposure;
 use crate::patterns::Patterns;
 use crate::policy::Subject;
 use crate::ref_id::RefId;
+use crate::selection::Selection;
+use crate::surface::Surface;
 use crate::toolset::{Note, Toolset, ToolsetPlace, Toolsets};
 
 /// Length of a description in the catalog of `toolman_activate`, in characters.
@@ -43,8 +46,20 @@ pub struct Rules {
     pub starts_on: Patterns,
     pub uri_style: UriStyle,
     pub toolsets: Toolsets,
+    pub exposure: Exposure,
     /// Whether tools that are not what they were when they were chosen are used all the same.
     pub allows_stale_references: bool,
+}
+
+impl Rules {
+    /// What a client begins with.
+    pub fn first_selection(&self, surface: Surface) -> Selection {
+        let mut selection = Selection::default();
+        if matches!(surface, Surface::Dynamic | Surface::Static) {
+            selection.enabled.clone_from(&self.exposure.startup);
+        }
+        selection
+    }
 }
 
 /// Where an item comes from: its upstream, and its name there.
@@ -104,6 +119,8 @@ struct Shelf {
     by_name: HashMap<NamespacedNameKey, usize>,
     /// Every accepted spelling that is not an exposed name.
     aliases: HashMap<Box<str>, Places>,
+    /// Where several items in a row have one name, each in a toolset of its own.
+    contested: Vec<Range<usize>>,
 }
 
 /// Which items an alias means: mostly one, for which a list would be a waste.
@@ -137,6 +154,8 @@ pub struct Catalog {
     templates: Shelf,
     prompts: Shelf,
     collisions: Vec<Collision>,
+    toolsets: Toolsets,
+    exposure: Exposure,
     allows_stale_references: bool,
 }
 
@@ -155,6 +174,8 @@ impl Catalog {
     /// would change what a name means. The `reserved` names of tools are not theirs to use.
     pub fn assemble(offers: &[Offer<'_>], rules: &Rules, reserved: &[&str]) -> Catalog {
         let mut catalog = Catalog {
+            toolsets: rules.toolsets.clone(),
+            exposure: rules.exposure.clone(),
             allows_stale_references: rules.allows_stale_references,
             ..Catalog::default()
         };
@@ -179,6 +200,21 @@ impl Catalog {
     /// Whether tools that are not what they were when they were chosen are used all the same.
     pub fn allows_stale_references(&self) -> bool {
         self.allows_stale_references
+    }
+
+    /// The toolsets that items are shown for.
+    pub fn toolsets(&self) -> &Toolsets {
+        &self.toolsets
+    }
+
+    pub fn exposure(&self) -> &Exposure {
+        &self.exposure
+    }
+
+    /// The items that share a name, which only one of them can have in a view.
+    pub fn contested(&self, kind: Kind) -> impl Iterator<Item = &[Item]> {
+        let shelf = self.shelf(kind);
+        shelf.contested.iter().map(|places| &shelf.items[places.clone()])
     }
 
     pub fn collisions(&self) -> &[Collision] {
@@ -250,7 +286,7 @@ impl Shelf {
         reserved: &[&str],
         collisions: &mut Vec<Collision>,
     ) -> Shelf {
-        let mut owners: HashMap<NamespacedName, usize> = HashMap::new();
+        let mut owners: HashMap<NamespacedName, Places> = HashMap::new();
         let mut placed: Vec<(Item, &Namespace)> = Vec::new();
         for offer in offers {
             for definition in offer.inventory.of(kind) {
@@ -258,31 +294,43 @@ impl Shelf {
                     continue;
                 }
                 let item = Item::expose(kind, definition, offer, rules);
-                let kept = match owners.entry(item.name.clone()) {
-                    _ if reserved.contains(&item.name.as_str()) => None,
-                    Entry::Occupied(owner) => {
-                        let known = &mut placed[*owner.get()].0;
-                        if known.origin == item.origin {
-                            // The same item, for one toolset more.
-                            known.toolsets.extend(item.toolsets);
-                            continue;
-                        }
-                        Some(known.origin.upstream.clone())
-                    }
-                    Entry::Vacant(place) => {
-                        place.insert(placed.len());
-                        placed.push((item, offer.namespace));
-                        continue;
-                    }
-                };
-                let dropped = offer.upstream.clone();
-                collisions.push(Collision { kind, name: item.name, kept, dropped });
+                let owned = owners.get(&item.name).map(Places::as_slice).unwrap_or_default();
+                let same = owned.iter().find(|at| placed[**at].0.origin == item.origin);
+                if let Some(same) = same {
+                    // The same item, for one toolset more.
+                    placed[*same].0.toolsets.extend(item.toolsets);
+                    continue;
+                }
+                let is_reserved = reserved.contains(&item.name.as_str());
+                let rival = owned.iter().map(|at| &placed[*at].0).find(|rival| {
+                    // In different toolsets both may have the name, as long as one of these is on.
+                    offer.toolset.is_none_or(|(place, _)| rival.toolsets.contains(&place))
+                });
+                if is_reserved || rival.is_some() {
+                    let kept = rival.map(|rival| rival.origin.upstream.clone());
+                    let dropped = offer.upstream.clone();
+                    collisions.push(Collision { kind, name: item.name, kept, dropped });
+                    continue;
+                }
+                let at = placed.len();
+                owners
+                    .entry(item.name.clone())
+                    .and_modify(|places| places.add(at))
+                    .or_insert(Places::One(at));
+                placed.push((item, offer.namespace));
             }
         }
+        // Those of one name stay in the order of their toolsets.
         placed.sort_by(|a, b| a.0.name.cmp(&b.0.name));
         let mut shelf = Shelf::default();
-        for (at, (item, _)) in placed.iter().enumerate() {
-            shelf.by_name.insert(item.name.as_str().into(), at);
+        let mut at = 0;
+        for group in placed.chunk_by(|a, b| a.0.name == b.0.name) {
+            if let [(item, _)] = group {
+                shelf.by_name.insert(item.name.as_str().into(), at);
+            } else {
+                shelf.contested.push(at..at + group.len());
+            }
+            at += group.len();
         }
         for (at, (mut item, namespace)) in placed.into_iter().enumerate() {
             item.place = at;
@@ -299,7 +347,7 @@ impl Shelf {
         let by_upstream = separators.iter().map(|separator| format!("{upstream}{separator}{bare}"));
         let by_namespace = UriStyle::ALL.map(|style| format!("{}{bare}", namespace.prefix(style)));
         for alias in by_upstream.chain(by_namespace).chain([bare.to_string()]) {
-            if alias == item.name.as_str() {
+            if self.by_name.get(alias.as_str()) == Some(&at) {
                 continue;
             }
             self.aliases
@@ -358,6 +406,9 @@ impl Item {
     fn expose(kind: Kind, definition: &Definition, offer: &Offer<'_>, rules: &Rules) -> Item {
         let plain = offer.namespace.expose(definition.name());
         let name = match (kind, offer.toolset) {
+            (Kind::Tool | Kind::Prompt, Some(_)) if rules.exposure.is_bare => {
+                Namespace::default().expose(definition.name())
+            }
             (Kind::Tool | Kind::Prompt, Some((_, toolset))) => {
                 NamespacedName::in_toolset(&toolset.name, definition.name())
             }

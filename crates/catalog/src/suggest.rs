@@ -29,6 +29,15 @@ pub fn similar<'a>(asked: &str, items: impl Iterator<Item = &'a Item>) -> Vec<Na
     like.take(SUGGESTIONS_MAX).map(|(_, name)| name.clone()).collect()
 }
 
+/// The same among names of anything else, which are few.
+pub fn similar_names<'a>(asked: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let asked: String = asked.chars().take(256).flat_map(char::to_lowercase).collect();
+    let mut scored: Vec<_> = names.map(|name| (likeness(&asked, name), name)).collect();
+    scored.retain(|(score, _)| *score >= LIKENESS_MIN);
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+    scored.into_iter().take(SUGGESTIONS_MAX).map(|(_, name)| name).collect()
+}
+
 /// 1 for the same text, 0 for nothing in common: by edits, or by words in whatever order.
 fn likeness(asked: &str, name: &str) -> f64 {
     let name = name.to_lowercase();

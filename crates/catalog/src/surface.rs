@@ -1,6 +1,8 @@
 //! How the visible items are shown: control tools, stubs, wording.
 
 pub mod activate;
+pub mod dynamic;
+pub mod toolset;
 
 use mcp::items::Kind;
 use mcp::json;
@@ -53,12 +55,10 @@ impl Surface {
     pub fn control_names(self) -> &'static [&'static str] {
         match self {
             Surface::Activate { .. } => &[activate::NAME],
-            Surface::Filter
-            | Surface::Namespace
-            | Surface::Permission
-            | Surface::Toolset
-            | Surface::Dynamic
-            | Surface::Static => &[],
+            Surface::Dynamic => &dynamic::NAMES,
+            Surface::Static => &[dynamic::LIST_TOOLS],
+            Surface::Toolset => &toolset::NAMES,
+            Surface::Filter | Surface::Namespace | Surface::Permission => &[],
         }
     }
 
@@ -66,12 +66,9 @@ impl Surface {
     pub fn control_tools(self, view: &View) -> Option<String> {
         match self {
             Surface::Activate { .. } => Some(activate::definition(view)),
-            Surface::Filter
-            | Surface::Namespace
-            | Surface::Permission
-            | Surface::Toolset
-            | Surface::Dynamic
-            | Surface::Static => None,
+            Surface::Dynamic | Surface::Static => Some(dynamic::definitions(self.control_names())),
+            Surface::Toolset => Some(toolset::definitions()),
+            Surface::Filter | Surface::Namespace | Surface::Permission => None,
         }
     }
 
@@ -89,12 +86,9 @@ impl Surface {
     pub fn instructions(self) -> Option<&'static str> {
         match self {
             Surface::Activate { .. } => Some(activate::INSTRUCTIONS),
-            Surface::Filter
-            | Surface::Namespace
-            | Surface::Permission
-            | Surface::Toolset
-            | Surface::Dynamic
-            | Surface::Static => None,
+            Surface::Dynamic => Some(dynamic::INSTRUCTIONS),
+            Surface::Toolset => Some(toolset::INSTRUCTIONS),
+            Surface::Filter | Surface::Namespace | Surface::Permission | Surface::Static => None,
         }
     }
 
@@ -104,10 +98,27 @@ impl Surface {
             (Surface::Activate { .. }, _) => {
                 "see the catalog in the description of `toolman_activate`"
             }
+            (Surface::Dynamic, _) => "see `list_toolsets`",
+            (Surface::Toolset, Kind::Tool) => "see `list-available-tools`",
             (_, Kind::Tool) => "see `tools/list`",
             (_, Kind::Prompt) => "see `prompts/list`",
             (_, Kind::Resource | Kind::Template) => {
                 "see `resources/list` and `resources/templates/list`"
+            }
+        }
+    }
+
+    /// How an inactive item is switched on.
+    pub fn remedy(self, view: &View, item: &Item) -> String {
+        match (self, item.kind) {
+            (Surface::Dynamic, _) => dynamic::remedy(view, item),
+            (Surface::Static, _) => "the toolsets were chosen at the start".to_owned(),
+            (Surface::Toolset, _) => toolset::remedy(view),
+            (_, Kind::Tool | Kind::Prompt) => {
+                "pass it in `tools_on` of `toolman_activate` first".to_owned()
+            }
+            (_, Kind::Resource | Kind::Template) => {
+                "pass it in `resources_on` of `toolman_activate` first".to_owned()
             }
         }
     }

@@ -9,10 +9,13 @@ use mcp::items::{Inventory, Kind};
 use mcp::names::{Namespace, UpstreamName, UriStyle};
 use mcp::rpc::Raw;
 
+use crate::exposure::Exposure;
 use crate::patterns::Patterns;
 use crate::scope::Scope;
 use crate::selection::Selection;
 use crate::snapshot::{Catalog, Offer, Rules};
+use crate::surface::Surface;
+use crate::toolset::{Toolset, Toolsets};
 use crate::view::View;
 
 pub fn catalog(text: &str, starts_on: &[&str]) -> Arc<Catalog> {
@@ -31,6 +34,21 @@ pub fn view(text: &str, starts_on: &[&str]) -> View {
 
 pub fn scoped_catalog(text: &str, scope: &Scope) -> Catalog {
     assemble(text, &Rules::default(), scope)
+}
+
+/// A view by toolset; a line of `toolsets` is `name: pattern pattern …`.
+pub fn toolset_view(text: &str, toolsets: &str, exposure: Exposure, surface: Surface) -> View {
+    let toolset = |line: &str| {
+        let (name, patterns) = line.split_once(": ").unwrap();
+        let patterns: Vec<_> = patterns.split_whitespace().collect();
+        let patterns = Patterns::parse(&patterns).unwrap();
+        Toolset { name: name.into(), patterns, ..Toolset::default() }
+    };
+    let toolsets = Toolsets::new(toolsets.lines().map(toolset).collect());
+    let rules = Rules { toolsets, exposure, ..Rules::default() };
+    let scope = Scope { surface, ..Scope::default() };
+    let catalog = Arc::new(assemble(text, &rules, &scope));
+    View::new(catalog, Arc::default(), rules.first_selection(surface), Arc::new(scope))
 }
 
 fn assemble(text: &str, rules: &Rules, scope: &Scope) -> Catalog {

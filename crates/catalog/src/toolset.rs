@@ -4,6 +4,8 @@ pub mod choice;
 pub mod limits;
 mod resolution;
 
+use std::sync::Arc;
+
 use mcp::names::UpstreamName;
 use mcp::rpc::Raw;
 
@@ -56,6 +58,23 @@ pub struct Note {
 }
 
 impl Toolset {
+    /// Adds notes on a tool; one of a name that is there already takes its place.
+    pub fn annotate(&mut self, tool: &Reference, notes: &[Note]) {
+        let known = self.notes.iter_mut().find(|known| known.tool.name == tool.name);
+        let own = match known {
+            Some(known) => &mut known.notes,
+            None => {
+                self.notes.push(ToolNotes { tool: tool.clone(), notes: Vec::new() });
+                let last = self.notes.len() - 1;
+                &mut self.notes[last].notes
+            }
+        };
+        for note in notes {
+            own.retain(|known| known.name != note.name);
+            own.push(note.clone());
+        }
+    }
+
     /// The notes on a tool, each once.
     pub fn notes_on(&self, tool: &Item) -> Vec<&Note> {
         let is_about = |reference: &Reference| {
@@ -80,19 +99,23 @@ impl Toolset {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolsetPlace(pub u16);
 
-/// The toolsets of a configuration, in its order.
+/// The toolsets of a configuration, in its order; its clones are the same ones.
 #[derive(Clone, Debug, Default)]
-pub struct Toolsets(Vec<Toolset>);
+pub struct Toolsets(Arc<[Toolset]>);
 
 impl Toolsets {
     /// As many as can be counted.
     pub fn new(mut toolsets: Vec<Toolset>) -> Toolsets {
         toolsets.truncate(usize::from(u16::MAX));
-        Toolsets(toolsets)
+        Toolsets(toolsets.into())
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (ToolsetPlace, &Toolset)> {
-        (0..).map(ToolsetPlace).zip(&self.0)
+        (0..).map(ToolsetPlace).zip(self.0.iter())
+    }
+
+    pub fn get(&self, place: ToolsetPlace) -> Option<&Toolset> {
+        self.0.get(usize::from(place.0))
     }
 
     /// Whether what is granted, if that counts, can be of an upstream.

@@ -3,6 +3,7 @@
 //! Ceiling and selection over one snapshot, immutable like all of them. Lists are rendered once and then served as
 //! the same bytes; listing and calling ask the same question, [`View::is_visible`].
 
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -27,6 +28,8 @@ pub struct View {
     selection: Selection,
     /// What the references of the equipped toolset mean here.
     resolution: Option<Resolution>,
+    /// Items that are on while another one, of a toolset before theirs, has their name.
+    shadowed: HashSet<(Kind, usize)>,
     scope: Arc<Scope>,
     lists: [OnceLock<Bytes>; Kind::ALL.len()],
     /// The same for clients of the modern era.
@@ -53,11 +56,14 @@ impl View {
             let allows_stale = catalog.allows_stale_references();
             Resolution::of(toolset, &catalog, |item| ceiling.holds(item), allows_stale)
         });
+        let is_on = |item: &Item| ceiling.holds(item) && scope.surface.is_on(&selection, item);
+        let shadowed = shadowed(&catalog, is_on);
         View {
             catalog,
             ceiling,
             selection,
             resolution,
+            shadowed,
             scope,
             lists: Default::default(),
             modern_lists: Default::default(),
@@ -91,6 +97,7 @@ impl View {
     pub fn is_visible(&self, item: &Item) -> bool {
         self.ceiling.holds(item)
             && self.scope.surface.is_on(&self.selection, item)
+            && (self.shadowed.is_empty() || !self.shadowed.contains(&(item.kind, item.place)))
             && (item.kind != Kind::Tool
                 || self.resolution.as_ref().is_none_or(|resolution| resolution.holds(item)))
     }
@@ -119,6 +126,11 @@ impl View {
     /// What of several items is meant, if only those within the ceiling count.
     fn within<'a>(&self, mut items: Vec<&'a Item>) -> Lookup<'a> {
         items.retain(|item| self.ceiling.holds(item));
+        let is_by_toolset = self.scope.surface.is_by_toolset();
+        if is_by_toolset && items.iter().any(|item| self.is_visible(item)) {
+            // The name is that of whoever can be used by it now.
+            items.retain(|item| self.is_visible(item));
+        }
         // In several toolsets it is the same item.
         items.dedup_by(|a, b| a.origin == b.origin);
         match items[..] {
@@ -191,8 +203,8 @@ impl View {
     /// The item that `asked` means, if it may be used now.
     pub fn resolve(&self, kind: Kind, asked: &str) -> Result<Target<'_>, Error> {
         let item = self.find(kind, asked)?;
-        if !self.is_visible(item) {
-            return Err(Error::Inactive { kind, name: item.name.clone() });
+        if !self.is_visible(item) && !self.is_callable_unlisted(item) {
+            return Err(self.inactive(item));
         }
         Ok(Target { item, upstream_name: &item.origin.name })
     }
@@ -210,9 +222,24 @@ impl View {
         let (item, bare) =
             self.catalog.expanded_from(uri, |item| self.ceiling.holds(item)).ok_or(unknown)?;
         if !self.is_visible(item) {
-            return Err(Error::Inactive { kind: Kind::Template, name: item.name.clone() });
+            return Err(self.inactive(item));
         }
         Ok(Target { item, upstream_name: bare })
+    }
+
+    /// Whether a tool can be called though it is not listed: where that is wanted, and a client could
+    /// have it listed.
+    fn is_callable_unlisted(&self, item: &Item) -> bool {
+        let exposure = self.catalog.exposure();
+        exposure.calls_unlisted
+            && self.scope.surface == Surface::Dynamic
+            && item.kind == Kind::Tool
+            && item.toolsets.iter().any(|place| exposure.permits(*place))
+    }
+
+    fn inactive(&self, item: &Item) -> Error {
+        let remedy = self.scope.surface.remedy(self, item);
+        Error::Inactive { kind: item.kind, name: item.name.clone(), remedy }
     }
 
     /// The error for a name that nothing has.
@@ -225,6 +252,13 @@ impl View {
         let otherwise = self.scope.surface.where_to_look(kind);
         Error::Unknown { kind, asked: asked.to_owned(), similar, otherwise }
     }
+}
+
+/// Of items that share a name and are on, all but the first.
+fn shadowed(catalog: &Catalog, is_on: impl Fn(&Item) -> bool) -> HashSet<(Kind, usize)> {
+    let groups = Kind::ALL.into_iter().flat_map(|kind| catalog.contested(kind));
+    let later = groups.flat_map(|group| group.iter().filter(|item| is_on(item)).skip(1));
+    later.map(|item| (item.kind, item.place)).collect()
 }
 
 #[cfg(test)]

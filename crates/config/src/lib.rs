@@ -12,6 +12,7 @@ pub mod tasks;
 
 mod duration;
 mod expand;
+mod exposure;
 mod file;
 mod json;
 mod limits;

@@ -9,6 +9,7 @@ pub mod server;
 mod tokens;
 
 use catalog::patterns::Patterns;
+use catalog::scope::Scope;
 use catalog::snapshot::Rules;
 use catalog::surface::{Inactive, Surface};
 use mcp::names::UriStyle;
@@ -19,10 +20,11 @@ use crate::fault::Faults;
 use crate::limits::PATTERNS_MAX;
 use crate::performance::Performance;
 use crate::reader::{Section, Value};
-use crate::{Config, Server, Surroundings, performance, policies, tasks, toolsets};
+use crate::{Config, Server, Surroundings, exposure, performance, policies, tasks, toolsets};
 
 /// The keys that are often written below `[[servers]]` by mistake.
-const TOP_KEYS: [&str; 4] = ["active_toolsets", "surface", "inactive", "uri_style"];
+const TOP_KEYS: [&str; 5] =
+    ["active_toolsets", "surface", "inactive", "unlisted_calls", "uri_style"];
 
 /// Reads the file's table. What is returned counts only if no fault was found.
 pub fn read(
@@ -60,6 +62,9 @@ pub fn rest(
         ("filter", Surface::Filter),
         ("namespace", Surface::Namespace),
         ("permission", Surface::Permission),
+        ("toolset", Surface::Toolset),
+        ("dynamic", Surface::Dynamic),
+        ("static", Surface::Static),
     ];
     let surface = top.get("surface").and_then(|value| value.choice(&surfaces, faults));
     let surface = surface.unwrap_or(if usual == Surface::default() { activate } else { usual });
@@ -81,6 +86,10 @@ pub fn rest(
     let namespaces: Vec<_> = servers.iter().map(|server| &server.namespace).collect();
     let endpoints =
         endpoints.map(|value| endpoints::read(&value, &surfaces, surface, &namespaces, faults));
+    let endpoints = endpoints.unwrap_or_default();
+    let mut shown = vec![surface];
+    shown.extend(endpoints.iter().map(|(_, scope): &(String, Scope)| scope.surface));
+    let exposure = exposure::read(&mut top, &toolsets, &shown, faults);
     top.close(&[], faults);
     Config {
         servers,
@@ -88,6 +97,7 @@ pub fn rest(
             starts_on: starts_on.unwrap_or_default(),
             uri_style: uri_style.unwrap_or_default(),
             toolsets,
+            exposure,
             allows_stale_references: allows_stale.unwrap_or(false),
         },
         surface,
@@ -96,7 +106,7 @@ pub fn rest(
         performance: Performance::default(),
         tasks,
         http,
-        endpoints: endpoints.unwrap_or_default(),
+        endpoints,
         audit,
     }
 }

@@ -48,14 +48,20 @@ fn change<T>(
     client: &Arc<Client>,
     make: impl FnOnce(&View) -> Result<(View, T), String>,
 ) -> Result<T, Error> {
-    let (made, kinds) = client
-        .change_view(|view| {
-            let (new, made) = make(view)?;
-            let kinds = changed_lists(view, &new);
-            *view = Arc::new(new);
-            Ok((made, kinds))
-        })
-        .map_err(Error::Control)?;
+    try_change(client, make).map_err(Error::Control)
+}
+
+/// The same, where what is wrong is told in another manner.
+fn try_change<T, E>(
+    client: &Arc<Client>,
+    make: impl FnOnce(&View) -> Result<(View, T), E>,
+) -> Result<T, E> {
+    let (made, kinds) = client.change_view(|view| {
+        let (new, made) = make(view)?;
+        let kinds = changed_lists(view, &new);
+        *view = Arc::new(new);
+        Ok((made, kinds))
+    })?;
     client.announce(&kinds);
     Ok(made)
 }

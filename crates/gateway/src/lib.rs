@@ -33,12 +33,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use catalog::ceiling::Ceiling;
 use catalog::policy::Policies;
 use catalog::policy::permissions::Permissions;
 use catalog::scope::Scope;
-use catalog::selection::Selection;
 use catalog::snapshot::{Catalog, Rules};
 use catalog::surface::Surface;
+use catalog::toolset::Toolset;
 use catalog::view::View;
 use foldhash::{HashMap, HashMapExt as _};
 use mcp::items::Inventory;
@@ -112,6 +113,8 @@ struct Shared {
     policies: Policies,
     permissions: Permissions,
     library: Arc<dyn Store>,
+    /// The toolset that clients begin with: what was equipped before the start.
+    last_equipped: Option<Arc<Toolset>>,
     pace: Pace,
     consents: Consents,
     memory: Memory,
@@ -146,6 +149,17 @@ struct Clients {
     initial: HashMap<Arc<Scope>, Arc<View>>,
 }
 
+/// The toolset that was equipped last, if it is still saved.
+fn last_equipped(library: &dyn Store) -> Option<Arc<Toolset>> {
+    match library.read() {
+        Ok(document) => document.toolsets.get(&document.last_equipped?).cloned(),
+        Err(problem) => {
+            tracing::warn!("saved toolsets can't be read: {problem}");
+            None
+        }
+    }
+}
+
 impl Clients {
     /// Forgets the principals for whom nothing is under way, with what they have chosen.
     fn forget_idle_principals(&mut self) {
@@ -175,14 +189,20 @@ impl Gateway {
         let named =
             upstreams.iter().map(|(_, upstream)| (upstream.name().clone(), upstream.clone()));
         let scope = Arc::new(Scope { surface: settings.surface, ..Scope::default() });
-        let initial =
-            View::new(Arc::default(), Arc::default(), Selection::default(), Arc::clone(&scope));
+        let nothing = Arc::new(scope.assemble(&[], &settings.rules));
+        let last_equipped = last_equipped(&*settings.library);
+        let mut selection = settings.rules.first_selection(scope.surface);
+        selection.equipped = last_equipped.clone().filter(|_| scope.surface == Surface::Toolset);
+        let ceiling =
+            Ceiling::of(&nothing, &nothing, &settings.policies, &scope.rights, refresh::now());
+        let initial = View::new(nothing, Arc::new(ceiling), selection, Arc::clone(&scope));
         let names = upstreams.iter().map(|(_, upstream)| upstream.name().clone());
         let metrics = Metrics::of(names);
         let gateway = Gateway(Arc::new(Shared {
             rules: settings.rules,
             policies: settings.policies,
             permissions: settings.permissions,
+            last_equipped,
             library: settings.library,
             pace: settings.pace,
             consents: Consents::new(),

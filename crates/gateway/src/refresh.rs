@@ -119,10 +119,20 @@ impl Gateway {
         };
         let scope = Arc::new(scope.clone());
         let ceiling = self.ceiling(&catalog, &scope, &self.0.shown.load());
-        let view = View::new(catalog, ceiling, Selection::default(), Arc::clone(&scope));
+        let selection = self.first_selection(scope.surface);
+        let view = View::new(catalog, ceiling, selection, Arc::clone(&scope));
         let view = Arc::new(view);
         clients.initial.insert(scope, Arc::clone(&view));
         view
+    }
+
+    /// What a client begins with on a surface: what the rules say, and what was equipped last.
+    fn first_selection(&self, surface: Surface) -> Selection {
+        let mut selection = self.0.rules.first_selection(surface);
+        if surface == Surface::Toolset {
+            selection.equipped.clone_from(&self.0.last_equipped);
+        }
+        selection
     }
 
     fn ceiling(

@@ -1,18 +1,244 @@
-//! The control tools of the surface `toolset`.
+//! The control tools of the surface `toolset`: building, saving, equipping.
 
+use std::sync::Arc;
+
+use catalog::surface::toolset::{self, Wish};
+use catalog::toolset::limits::check_notes;
+use catalog::toolset::{Reference, Toolset};
+use mcp::json::quote;
+use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
+
+use super::change;
 use crate::Gateway;
 use crate::dispatch::Asking;
 use crate::error::Error;
+use crate::library::Document;
 
 impl Gateway {
     /// Carries out a call of one of the control tools.
-    #[expect(clippy::unused_async, reason = "toolsets are saved elsewhere")]
     pub(super) async fn control_toolsets(
         &self,
-        _asking: &Asking<'_>,
+        asking: &Asking<'_>,
         name: &str,
-        _arguments: Option<&str>,
+        arguments: Option<&str>,
     ) -> Result<String, Error> {
-        Err(Error::Method(name.to_owned()))
+        let wish = Wish::parse(name, arguments).map_err(Error::Control)?;
+        let result = match wish {
+            Wish::ListAvailable => toolset::available(&asking.client.view()),
+            Wish::ListSaved => self.list_saved(asking).await?,
+            Wish::GetActive => toolset::active(&asking.client.view()),
+            Wish::Build { name, tools, description, equips } => {
+                self.build(asking, name, &tools, description, equips).await?
+            }
+            Wish::Equip { name } => self.equip(asking, &name).await?,
+            Wish::Unequip => self.unequip(asking).await?,
+            Wish::Delete { name, is_confirmed } => self.delete(asking, name, is_confirmed).await?,
+            Wish::Annotate { tool, notes } => {
+                check_notes(&notes).map_err(|flaw| Error::Control(flaw.to_string()))?;
+                self.annotate(asking, &tool, notes).await?
+            }
+        };
+        Ok(structured(&result))
     }
+
+    async fn list_saved(&self, asking: &Asking<'_>) -> Result<Value, Error> {
+        let document = self.saved().await?;
+        let view = asking.client.view();
+        let active = view.selection().equipped.as_ref().map(|toolset| toolset.name.clone());
+        let toolsets: Vec<_> = document
+            .toolsets
+            .values()
+            .map(|toolset| toolset::info(toolset, &view, Some(&toolset.name) == active.as_ref()))
+            .collect();
+        Ok(json!({"success": true, "toolsets": toolsets}))
+    }
+
+    async fn build(
+        &self,
+        asking: &Asking<'_>,
+        name: String,
+        tools: &[toolset::Named],
+        description: Option<String>,
+        equips: bool,
+    ) -> Result<Value, Error> {
+        let view = asking.client.view();
+        let tools = toolset::find(&view, tools).map_err(Error::Control)?;
+        let toolset = Arc::new(Toolset {
+            name: name.clone().into(),
+            description,
+            references: tools.into_iter().map(Reference::pin).collect(),
+            ..Toolset::default()
+        });
+        toolset.check().map_err(|flaw| Error::Control(flaw.to_string()))?;
+        let saved = Arc::clone(&toolset);
+        self.save(move |document| {
+            if document.toolsets.contains_key(&saved.name) {
+                let name = &saved.name;
+                return Err(format!("there is a toolset `{name}` already; choose another name"));
+            }
+            document.toolsets.insert(saved.name.clone(), Arc::clone(&saved));
+            Ok(())
+        })
+        .await?;
+        if equips {
+            self.equip(asking, &name).await?;
+        }
+        let view = asking.client.view();
+        let count = toolset.references.len();
+        Ok(json!({"success": true, "toolsetName": name, "autoEquipped": equips,
+            "message": format!("saved `{name}` with {count} tools"),
+            "toolset": toolset::info(&toolset, &view, equips),
+            "warnings": toolset::resolve(&toolset, &view).warnings}))
+    }
+
+    async fn equip(&self, asking: &Asking<'_>, name: &str) -> Result<Value, Error> {
+        let document = self.saved().await?;
+        let Some(toolset) = document.toolsets.get(name) else {
+            let known: Vec<_> = document.toolsets.keys().map(|name| format!("`{name}`")).collect();
+            let hint = match known.as_slice() {
+                [] => "none is saved; make one with `build-toolset`".to_owned(),
+                known => format!("there are {}", known.join(", ")),
+            };
+            let name = mcp::text::shorten(name);
+            return Err(Error::Control(format!("no toolset is named `{name}`; {hint}")));
+        };
+        let info = change(asking.client, |view| {
+            let mut selection = view.selection().clone();
+            selection.equipped = Some(Arc::clone(toolset));
+            let new = view.selecting(selection);
+            let info = toolset::info(toolset, &new, true);
+            Ok((new, info))
+        })?;
+        let equipped: Box<str> = name.into();
+        self.save(move |document| {
+            document.last_equipped = Some(equipped.clone());
+            Ok(())
+        })
+        .await?;
+        let (shown, all) = (&info["availableTools"], &info["toolCount"]);
+        Ok(
+            json!({"success": true, "message": format!("`{name}` is equipped: {shown} of {all} tools"),
+            "toolset": info, "warnings": info["warnings"]}),
+        )
+    }
+
+    async fn unequip(&self, asking: &Asking<'_>) -> Result<Value, Error> {
+        let former = drop_equipped(asking, |_| true)?;
+        self.save(|document| {
+            document.last_equipped = None;
+            Ok(())
+        })
+        .await?;
+        let message = match former {
+            Some(name) => format!("`{name}` is no longer equipped; all tools are shown"),
+            None => "no toolset was equipped; all tools are shown".to_owned(),
+        };
+        Ok(json!({"success": true, "message": message}))
+    }
+
+    async fn delete(
+        &self,
+        asking: &Asking<'_>,
+        name: String,
+        is_confirmed: bool,
+    ) -> Result<Value, Error> {
+        if !is_confirmed {
+            let words =
+                format!("`{}` was not deleted; pass `confirm: true`", mcp::text::shorten(&name));
+            return Err(Error::Control(words));
+        }
+        let gone: Box<str> = name.clone().into();
+        self.save(move |document| {
+            if document.toolsets.remove(&gone).is_none() {
+                let name = mcp::text::shorten(&gone);
+                return Err(format!("no toolset is named `{name}`; see `list-saved-toolsets`"));
+            }
+            document.last_equipped = document.last_equipped.take().filter(|name| *name != gone);
+            Ok(())
+        })
+        .await?;
+        drop_equipped(asking, |toolset| *toolset.name == *name)?;
+        Ok(json!({"success": true, "message": format!("`{name}` is deleted")}))
+    }
+
+    async fn annotate(
+        &self,
+        asking: &Asking<'_>,
+        tool: &toolset::Named,
+        notes: Vec<catalog::toolset::Note>,
+    ) -> Result<Value, Error> {
+        let view = asking.client.view();
+        let Some(equipped) = view.selection().equipped.clone() else {
+            let words =
+                "no toolset is equipped, and notes belong to one; use `equip-toolset` first";
+            return Err(Error::Control(words.to_owned()));
+        };
+        let items = toolset::find(&view, std::slice::from_ref(tool)).map_err(Error::Control)?;
+        let item = items.into_iter().find(|item| view.is_visible(item));
+        let Some(item) = item else {
+            let words = "this tool is not in the equipped toolset; see `get-active-toolset`";
+            return Err(Error::Control(words.to_owned()));
+        };
+        let (reference, shown) = (toolset::noted(item), item.name.to_string());
+        let count = notes.len();
+        let document = self
+            .save(move |document| {
+                let name = &equipped.name;
+                let Some(saved) = document.toolsets.get(name) else {
+                    return Err(format!("toolset `{name}` is no longer saved"));
+                };
+                let mut changed = Toolset::clone(saved);
+                changed.annotate(&reference, &notes);
+                document.toolsets.insert(name.clone(), Arc::new(changed));
+                Ok(())
+            })
+            .await?;
+        change(asking.client, |view| {
+            let mut selection = view.selection().clone();
+            let name = selection.equipped.as_ref().map(|toolset| toolset.name.clone());
+            if let Some(saved) = name.and_then(|name| document.toolsets.get(&name)) {
+                selection.equipped = Some(Arc::clone(saved));
+            }
+            Ok((view.selecting(selection), ()))
+        })?;
+        Ok(json!({"success": true, "message": format!("added {count} notes to `{shown}`")}))
+    }
+
+    async fn saved(&self) -> Result<Document, Error> {
+        let library = Arc::clone(&self.0.library);
+        let read = spawn_blocking(move || library.read()).await;
+        read.unwrap_or_else(|error| Err(error.to_string())).map_err(Error::Control)
+    }
+
+    /// Saves a change; not on the way of others, since files are slow.
+    async fn save(
+        &self,
+        mut change: impl FnMut(&mut Document) -> Result<(), String> + Send + 'static,
+    ) -> Result<Document, Error> {
+        let library = Arc::clone(&self.0.library);
+        let saved = spawn_blocking(move || library.update(&mut change)).await;
+        saved.unwrap_or_else(|error| Err(error.to_string())).map_err(Error::Control)
+    }
+}
+
+/// Takes off what a client has equipped, if it is such; its name.
+fn drop_equipped(
+    asking: &Asking<'_>,
+    is_such: impl Fn(&Toolset) -> bool,
+) -> Result<Option<Box<str>>, Error> {
+    change(asking.client, |view| {
+        let mut selection = view.selection().clone();
+        let former = selection.equipped.take_if(|toolset| is_such(toolset));
+        Ok((view.selecting(selection), former.map(|toolset| toolset.name.clone())))
+    })
+}
+
+/// A result as text and as structure.
+fn structured(result: &Value) -> String {
+    let text = result.to_string();
+    let quoted = quote(&text);
+    format!(
+        r#"{{"content":[{{"type":"text","text":{quoted}}}],"structuredContent":{text},"isError":false}}"#
+    )
 }

@@ -10,6 +10,7 @@ mod ceilings;
 mod command_line;
 mod conformance;
 mod connect_stdio;
+mod dynamic;
 mod faults;
 mod hearing;
 mod http_limits;
@@ -36,6 +37,7 @@ mod real_remote_peers;
 mod relay;
 mod remote_servers;
 mod rest;
+mod toolset_surface;
 mod up;
 
 /// The binary under test.

@@ -24,9 +24,9 @@ fn place_and_file_stand_before_the_problem() {
 
 /// What there can be at the top.
 const TOP: &str = "`active_toolsets`, `agent_policies`, `agents`, `allow_stale_refs`, `audit`, \
-    `default_access`, `default_policy`, `endpoints`, `exposed_tools`, `http`, `inactive`, `performance_settings`, \
-    `permissions`, `require_agent`, `security_settings`, `servers`, `surface`, \
-    `task_based_tool_selection`, `tokens`, `toolsets`, `uri_style`";
+    `default_access`, `default_policy`, `endpoints`, `exposed_tools`, `exposure_policy`, `http`, `inactive`, `performance_settings`, \
+    `permissions`, `require_agent`, `security_settings`, `servers`, `startup`, `surface`, \
+    `task_based_tool_selection`, `tokens`, `toolsets`, `unlisted_calls`, `uri_style`";
 
 #[test]
 fn file_without_servers_is_shown_the_smallest_one() {
@@ -111,10 +111,50 @@ fn wrong_types_say_what_is_expected_and_found() {
 fn unknown_words_are_answered_with_the_known_ones() {
     check_top(
         "surface = 'grid'",
-        "1:11: `surface` is `grid`; it must be `activate` or `filter` or `namespace` or `permission`",
+        "1:11: `surface` is `grid`; it must be `activate` or `filter` or `namespace` or `permission` or `toolset` or `dynamic` or `static`",
     );
     check_top("inactive = 'shown'", "1:12: `inactive` is `shown`; it must be `hidden` or `stub`");
     check_top("uri_style = ''", "1:13: `uri_style` is ``; it must be `underscore` or `rfc`");
+}
+
+#[test]
+fn toolsets_to_start_with_and_to_allow_must_be_there() {
+    let sets = "[toolsets]\na = ['x']\nb = ['y']";
+    let check_sets = |keys: &str, problem: &str| check_top(&format!("{keys}\n{sets}"), problem);
+    check_sets(
+        "[startup]\ntoolsets = ['a', 'c']",
+        "2:18: toolset 2 of `toolsets` is `c`, which is no toolset; known are `a`, `b`",
+    );
+    check_sets("[startup]\ntoolsets = []", "2:12: `toolsets` means no toolset; see `[toolsets]`");
+    check_sets(
+        "[startup]\ntoolsets = 'all'",
+        "2:12: `toolsets` is `all`; it must be `ALL` or a list of names",
+    );
+    check_sets(
+        "[startup]\nmode = 1",
+        "1:1: `startup` has no `toolsets`; name some, or write `toolsets = \"ALL\"`\n\
+         2:1: unknown key `mode` in `[startup]`; known are `toolsets`",
+    );
+    check_sets(
+        "[startup]\ntoolsets = 'ALL'\n[exposure_policy]\nmax_active = 1",
+        "2:12: `toolsets` means 2 toolsets; `max_active` of `exposure_policy` is 1",
+    );
+    check_sets(
+        "[startup]\ntoolsets = ['b']\n[exposure_policy]\ndenylist = ['b']",
+        "2:13: toolset 1 of `toolsets` is `b`, which `exposure_policy` does not allow",
+    );
+    check_sets(
+        "[exposure_policy]\nallowlist = ['c']\nmax_active = 0",
+        "2:14: toolset 1 of `allowlist` is `c`, which is no toolset; known are `a`, `b`\n\
+         3:14: `max_active` is 0; it must be from 1 to 1000",
+    );
+    let fault = "surface `static` needs the toolsets to start with:\n\
+        [startup]\ntoolsets = \"ALL\"";
+    check_sets("surface = 'static'", fault);
+    check_sets("unlisted_calls = 1", "1:18: `unlisted_calls` is an integer; it must be a string");
+    let alone = "[startup]\ntoolsets = ['a']";
+    let none = "there are none; see `[toolsets]`";
+    check_top(alone, &format!("2:13: toolset 1 of `toolsets` is `a`, which is no toolset; {none}"));
 }
 
 #[test]
@@ -151,7 +191,7 @@ fn shown_values_are_escaped_and_cut() {
     check_top(
         &format!("surface = \"{long}\""),
         &format!(
-            "1:11: `surface` is `\\u{{1b}}[2J\\n{}…`; it must be `activate` or `filter` or `namespace` or `permission`",
+            "1:11: `surface` is `\\u{{1b}}[2J\\n{}…`; it must be `activate` or `filter` or `namespace` or `permission` or `toolset` or `dynamic` or `static`",
             "x".repeat(75)
         ),
     );
