@@ -10,6 +10,7 @@ use mcp::names::UpstreamName;
 
 use crate::policy::condition::Moment;
 use crate::policy::{Policies, Rights, Subject};
+use crate::scope::Scope;
 use crate::snapshot::{Catalog, Item};
 
 #[derive(Clone, Debug, Default)]
@@ -49,11 +50,12 @@ impl Ceiling {
         catalog: &Catalog,
         whole: &Catalog,
         policies: &Policies,
-        rights: &Rights,
+        scope: &Scope,
         now: Moment,
     ) -> Ceiling {
+        let Scope { rights, narrowing, .. } = scope;
         let is_open = rights.is_operator() || !policies.are_in_force();
-        if is_open && rights.grants().is_none() {
+        if is_open && rights.grants().is_none() && narrowing.is_none() {
             return Ceiling::default();
         }
         let mut held = Kind::ALL.map(|kind| Places::of(catalog.items(kind).len()));
@@ -67,6 +69,11 @@ impl Ceiling {
                 continue;
             }
             let subject = Subject::of(item);
+            let is_chosen = item.kind != Kind::Tool
+                || narrowing.as_ref().is_none_or(|narrowing| narrowing.holds(&subject));
+            if !is_chosen {
+                continue;
+            }
             let Some(by) = policies.decide(rights, &subject, now, &mut |_| {}) else { continue };
             let is_counted = |tools: &HashSet<Origin<'_>>| tools.contains(&origin(item));
             if item.kind == Kind::Tool && !counted.as_ref().is_none_or(is_counted) {
@@ -139,7 +146,8 @@ mod tests {
     use super::Ceiling;
     use crate::patterns::Patterns;
     use crate::policy::condition::Moment;
-    use crate::policy::{Fallback, Listed, Policies, Rights};
+    use crate::policy::{Fallback, Listed, Policies};
+    use crate::scope::Scope;
     use crate::testing::catalog;
 
     fn exposing(server: &str, patterns: &[&str], tools_max: Option<usize>) -> Policies {
@@ -156,7 +164,7 @@ mod tests {
         // TF-08
         let catalog = catalog("git: d c b a e !ask r://x", &[]);
         let policies = exposing("git", &["*"], Some(3));
-        let ceiling = Ceiling::of(&catalog, &catalog, &policies, &Rights::default(), Moment(0));
+        let ceiling = Ceiling::of(&catalog, &catalog, &policies, &Scope::default(), Moment(0));
         let held = |kind| {
             let items = catalog.items(kind).iter().filter(|item| ceiling.holds(item));
             items.map(|item| item.origin.name.to_string()).collect::<Vec<_>>()
@@ -173,7 +181,7 @@ mod tests {
     fn upstream_is_reached_if_anything_of_it_is_within() {
         let catalog = catalog("git: log\nhub: log", &[]);
         let policies = exposing("git", &["log"], None);
-        let ceiling = Ceiling::of(&catalog, &catalog, &policies, &Rights::default(), Moment(0));
+        let ceiling = Ceiling::of(&catalog, &catalog, &policies, &Scope::default(), Moment(0));
         assert_eq!(ceiling.reaches(&"git".parse().unwrap()), Some(true));
         assert_eq!(ceiling.reaches(&"hub".parse().unwrap()), Some(false));
         assert_eq!(Ceiling::default().reaches(&"hub".parse().unwrap()), None);

@@ -3,8 +3,11 @@
 //! What lies outside of it is not in the client's catalog at all, so it is unknown under every
 //! spelling.
 
+use std::sync::Arc;
+
 use mcp::names::Namespace;
 
+use crate::narrowing::Narrowing;
 use crate::policy::Rights;
 use crate::snapshot::{Catalog, Offer, Rules};
 use crate::surface::Surface;
@@ -17,6 +20,8 @@ pub struct Scope {
     pub namespace: Option<Namespace>,
     /// They make the ceiling; the snapshot is the same for all.
     pub rights: Rights,
+    /// What the client has chosen as it connected, if not all.
+    pub narrowing: Option<Arc<Narrowing>>,
 }
 
 impl Scope {

@@ -193,8 +193,7 @@ impl Gateway {
         let last_equipped = last_equipped(&*settings.library);
         let mut selection = settings.rules.first_selection(scope.surface);
         selection.equipped = last_equipped.clone().filter(|_| scope.surface == Surface::Toolset);
-        let ceiling =
-            Ceiling::of(&nothing, &nothing, &settings.policies, &scope.rights, refresh::now());
+        let ceiling = Ceiling::of(&nothing, &nothing, &settings.policies, &scope, refresh::now());
         let initial = View::new(nothing, Arc::new(ceiling), selection, Arc::clone(&scope));
         let names = upstreams.iter().map(|(_, upstream)| upstream.name().clone());
         let metrics = Metrics::of(names);

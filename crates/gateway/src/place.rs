@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use catalog::narrowing::Narrowing;
 use catalog::policy::{Rights, Who};
 use catalog::scope::Scope;
 use catalog::surface::Surface;
@@ -57,7 +58,28 @@ impl Gateway {
         let mut namespaces = self.namespaces_in(place, caller).into_iter();
         let found = namespaces.find(|known| known.as_str() == named);
         let namespace = Some(found.ok_or(Misplaced::NamespaceUnknown)?.clone());
-        Ok(Place::new(Scope { surface: place.0.surface, namespace, rights }))
+        Ok(Place::new(Scope { namespace, ..place.0.with(rights) }))
+    }
+
+    /// A place with no other tools than those of some toolsets, or single ones; `None` if there are none
+    /// such.
+    pub fn choose<'n>(
+        &self,
+        place: &Place,
+        toolsets: impl Iterator<Item = &'n str>,
+        tools: impl Iterator<Item = &'n str>,
+    ) -> Option<Place> {
+        let narrowing = Narrowing::of(&self.0.rules.toolsets, toolsets, tools)?;
+        if narrowing.is_empty() {
+            return None;
+        }
+        let scope = Scope { narrowing: Some(Arc::new(narrowing)), ..Scope::clone(&place.0) };
+        Some(Place::new(scope))
+    }
+
+    /// Whether the configuration has such a toolset.
+    pub fn has_toolset(&self, name: &str) -> bool {
+        self.0.rules.toolsets.find(name).is_some()
     }
 
     /// The rights of a caller at a place, where toolsets may have to be granted.

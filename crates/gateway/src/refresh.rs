@@ -147,7 +147,7 @@ impl Gateway {
             Some(_) => self.assemble(&Scope::of(Surface::Filter), inventories),
             None => Arc::clone(catalog),
         };
-        let ceiling = Ceiling::of(catalog, &whole, policies, &scope.rights, now());
+        let ceiling = Ceiling::of(catalog, &whole, policies, scope, now());
         if ceiling.cut > 0 {
             let agent = scope.rights.agent().unwrap_or("anybody");
             let cut = ceiling.cut;

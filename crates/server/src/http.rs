@@ -6,6 +6,7 @@ pub mod tls;
 
 mod body;
 mod checks;
+mod choice;
 mod connection;
 mod cors;
 mod crowd;

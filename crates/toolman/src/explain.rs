@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use catalog::policy::{Subject, Who};
+use catalog::scope::Scope;
 use catalog::snapshot::{Catalog, Item};
 use gateway::Gateway;
 use mcp::items::Kind;
@@ -72,7 +73,8 @@ fn decide(gateway: &Gateway, catalog: &Catalog, explain: &Explain, item: &Item) 
     let now = gateway::refresh::now();
     let subject = Subject::of(item);
     let by = policies.decide(&rights, &subject, now, &mut |step| steps.push(step.to_string()));
-    let ceiling = catalog::ceiling::Ceiling::of(catalog, catalog, policies, &rights, now);
+    let scope = Scope { rights: rights.clone(), ..Scope::default() };
+    let ceiling = catalog::ceiling::Ceiling::of(catalog, catalog, policies, &scope, now);
     let is_allowed = ceiling.holds(item);
     if by.is_some() && !is_allowed {
         let most = policies.fallback.tools_max.unwrap_or_default();

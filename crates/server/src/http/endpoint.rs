@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::checks::{Checks, Proof};
+use super::choice::Choice;
 use super::crowd::Crowd;
 use super::events::{self, Body};
 use super::exchange::{
@@ -148,7 +149,9 @@ impl Endpoint {
     }
 
     pub(super) fn place_at(&self, path: &str) -> Option<&Place> {
-        self.places.iter().find(|(known, _)| known == path).map(|(_, place)| place)
+        let known = self.places.iter().find(|(known, _)| known == path);
+        let usual = || self.places.last().filter(|_| self.toolset_at(path).is_some());
+        known.or_else(usual).map(|(_, place)| place)
     }
 
     /// The client whose requests at a place belong to no session.
@@ -162,8 +165,28 @@ impl Endpoint {
     pub(super) fn place(&self, proof: &Proof, head: &Head<'_>) -> Result<Place, Refused> {
         let usual = || self.gateway.place();
         let place = self.place_at(head.path()).cloned().unwrap_or_else(usual);
+        let choice = Choice::of(head, self.toolset_at(head.path()));
+        if !choice.is_empty() {
+            // Rare, and so not kept: it is what a client says as it connects.
+            let standing = self.standing(proof, head, &place)?;
+            let chosen = self.gateway.choose(&standing, choice.toolsets(), choice.tools());
+            let reason = "no toolset and no tool is chosen that there is";
+            return chosen.map_or_else(|| refuse(StatusCode::NOT_FOUND, reason), Ok);
+        }
+        self.standing(proof, head, &place)
+    }
+
+    /// The toolset that a path below the usual one names.
+    fn toolset_at<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let name = path.strip_prefix("/mcp/")?;
+        let is_other = self.places.iter().any(|(known, _)| known == path);
+        (!is_other && self.gateway.has_toolset(name)).then_some(name)
+    }
+
+    /// A place as the caller may see it.
+    fn standing(&self, proof: &Proof, head: &Head<'_>, place: &Place) -> Result<Place, Refused> {
         if head.namespace.value().is_none()
-            && let Some((_, standing)) = proof.standing.get().filter(|(known, _)| *known == place)
+            && let Some((_, standing)) = proof.standing.get().filter(|(known, _)| known == place)
         {
             return Ok(standing.clone());
         }
@@ -176,12 +199,12 @@ impl Endpoint {
             }
         };
         let caller = &proof.caller;
-        let standing = self.gateway.stand(&place, caller, namespace);
+        let standing = self.gateway.stand(place, caller, namespace);
         if let (Ok(standing), None) = (&standing, namespace) {
             _ = proof.standing.set((place.clone(), standing.clone()));
         }
         standing.or_else(|misplaced| {
-            let names = self.gateway.namespaces_in(&place, caller);
+            let names = self.gateway.namespaces_in(place, caller);
             let names: Vec<_> = names.iter().map(|name| format!("`{}`", name.as_str())).collect();
             let names = names.join(", ");
             match misplaced {

@@ -197,3 +197,35 @@ async fn clients_over_http_disturb_nobody() {
     let listed = one.send("POST", &headers, &list).await.json();
     assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 9);
 }
+
+#[tokio::test]
+async fn client_that_lists_once_chooses_as_it_connects() {
+    let head = "surface = \"filter\"\n[toolsets]\nread = [\"git:echo\", \"hub:echo\"]\n\
+        trees = [\"git:tree\"]\n";
+    let up = Up::start(&folder(head, &SERVERS)).await;
+    let bearer = format!("Bearer {}", up.token);
+    let names = async |path: &str, more: &[(&str, &str)]| {
+        let mut headers = vec![("Authorization", bearer.as_str())];
+        headers.extend(more);
+        let modern = [("Mcp-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/list")];
+        headers.extend(modern);
+        let list = request(1, "tools/list", alone(json!({}))).to_string();
+        let answer = testkit::http::send(&up.address, "POST", path, &headers, &list).await;
+        let tools = answer.json()["result"]["tools"].as_array().cloned().unwrap_or_default();
+        let names: Vec<_> =
+            tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect();
+        (answer.status, names.join(" "))
+    };
+    let read = (200, "git_echo hub_echo".to_owned());
+    assert_eq!(names("/mcp?toolsets=read", &[]).await, read);
+    assert_eq!(names("/mcp", &[("X-MCP-Toolsets", "read, none")]).await, read);
+    assert_eq!(names("/mcp/read", &[]).await, read);
+    let both = (200, "git_echo git_tree hub_echo".to_owned());
+    assert_eq!(names("/mcp?toolsets=read%2Ctrees", &[]).await, both);
+    assert_eq!(names("/mcp/read?tools=git_tree", &[]).await, both);
+    let single = (200, "git_fail hub_chatter".to_owned());
+    assert_eq!(names("/mcp", &[("X-MCP-Tools", "git.fail,hub_ch*")]).await, single);
+    assert_eq!(names("/mcp?toolsets=none", &[]).await.0, 404);
+    assert_eq!(names("/mcp/none", &[]).await.0, 404);
+    assert_eq!(names("/mcp?x=%zz", &[]).await.1.split(' ').count(), 5, "others' words are theirs");
+}

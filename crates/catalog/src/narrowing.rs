@@ -1,0 +1,67 @@
+//! What a client chooses as it connects: the tools of some toolsets, or single ones, and no others.
+//!
+//! For clients that list once and never again.
+
+use std::collections::BTreeSet;
+use std::hash::{Hash, Hasher};
+
+use crate::patterns::Patterns;
+use crate::policy::Subject;
+use crate::toolset::{ToolsetPlace, Toolsets};
+
+/// A choice; two of the same names are the same.
+#[derive(Clone, Debug)]
+pub struct Narrowing {
+    toolsets: BTreeSet<ToolsetPlace>,
+    tools: BTreeSet<Box<str>>,
+    patterns: Patterns,
+}
+
+impl Narrowing {
+    /// The choice of these toolsets and tools, in any spelling or as patterns. Toolsets that are not
+    /// there are left out; `None` where a name can't be read, or there are too many.
+    pub fn of<'n>(
+        known: &Toolsets,
+        toolsets: impl Iterator<Item = &'n str>,
+        tools: impl Iterator<Item = &'n str>,
+    ) -> Option<Narrowing> {
+        let toolsets: BTreeSet<_> = known.places(toolsets).into_iter().collect();
+        let tools: BTreeSet<Box<str>> = tools.take(TOOLS_MAX + 1).map(Into::into).collect();
+        if tools.len() > TOOLS_MAX {
+            return None;
+        }
+        let names: Vec<_> = tools.iter().collect();
+        let mut patterns = Patterns::parse(&names).ok()?;
+        for (_, toolset) in known.iter().filter(|(place, _)| toolsets.contains(place)) {
+            patterns = patterns.or(&toolset.patterns);
+        }
+        Some(Narrowing { toolsets, tools, patterns })
+    }
+
+    /// Whether no toolset that is there, and no tool, was chosen.
+    pub fn is_empty(&self) -> bool {
+        self.toolsets.is_empty() && self.tools.is_empty()
+    }
+
+    pub fn holds(&self, tool: &Subject<'_>) -> bool {
+        self.patterns.matches(tool.server, tool.names())
+    }
+}
+
+/// Tools that can be named at once.
+const TOOLS_MAX: usize = 200;
+
+impl PartialEq for Narrowing {
+    fn eq(&self, other: &Narrowing) -> bool {
+        self.toolsets == other.toolsets && self.tools == other.tools
+    }
+}
+
+impl Eq for Narrowing {}
+
+impl Hash for Narrowing {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.toolsets.hash(state);
+        self.tools.hash(state);
+    }
+}
