@@ -6,6 +6,7 @@
 pub mod audit;
 pub mod fault;
 pub mod http;
+pub mod library;
 pub mod performance;
 pub mod policies;
 pub mod tasks;

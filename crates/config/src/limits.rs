@@ -22,3 +22,13 @@ pub const DURATION_MAX: Duration = Duration::from_hours(24);
 pub const RETENTION_DAYS: u32 = 30;
 /// The longest time that can be written: ten years.
 pub const RETENTION_DAYS_MAX: u32 = 3_650;
+/// A file of saved toolsets; each holds the definitions of its tools.
+pub const LIBRARY_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// An archive with a persona, packed.
+pub const ARCHIVE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// The same, unpacked in memory.
+pub const UNPACKED_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Files and folders of an archive.
+pub const ARCHIVE_ENTRIES_MAX: usize = 1_000;
+/// Files of a persona that are read.
+pub const PERSONA_BYTES_MAX: u64 = 1024 * 1024;
