@@ -140,8 +140,9 @@ fn whole(path: &Path, problem: &str) -> Fault {
 
 /// The text of the file of saved toolsets; `None` where there is no such file yet.
 pub fn text_at(path: &Path) -> Result<Option<String>, Fault> {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
     match std::fs::metadata(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(None),
         _ => text(path, bytes(path, LIBRARY_BYTES_MAX)?).map(Some),
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Options: `--crash`, `--hang`, `--delay MS`, `--page N`, `--mark FILE`, `--noise LINES`
 //! (on stderr), `--ignore-eof`, `--cling` (a
-//! grandchild keeps the pipes), `--resource URI`, `--template URI`, `--prompt NAME`.
+//! grandchild keeps the pipes), `--resource URI`, `--template URI`, `--prompt NAME`,
+//! `--tools FILE` (definitions as a JSON list).
 
 #![expect(clippy::print_stderr, reason = "a fake may talk")]
 
@@ -31,6 +32,10 @@ async fn main() {
             "--cling" => cling(),
             "--resource" => script.resources.push(fake::resource(&value())),
             "--template" => script.templates.push(fake::template(&value())),
+            "--tools" => {
+                let text = std::fs::read_to_string(value()).expect("a file of definitions");
+                script.tools.extend(serde_json::from_str::<Vec<_>>(&text).expect("a list"));
+            }
             "--prompt" => script.prompts.push(fake::prompt(&value())),
             tool => script.tools.push(fake::tool(tool)),
         }

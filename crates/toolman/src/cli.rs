@@ -1,5 +1,7 @@
 //! The command line: what can be said to the binary.
 
+pub mod toolset;
+
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
@@ -59,6 +61,9 @@ pub enum Command {
     /// List, inspect and call the tools of all servers
     #[command(subcommand)]
     Tools(Tools),
+    /// Save, show, approve, hand on and equip toolsets
+    #[command(subcommand)]
+    Toolset(toolset::Toolset),
     /// Show why an agent may or may not see a tool, resource or prompt: rule by rule
     ///
     /// Ends with 1 if it is denied.

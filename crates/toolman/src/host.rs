@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use upstream::launch::Spawner;
 
 use crate::cli::{Cli, Misuse};
+use crate::library::Library;
 use crate::trail::Trail;
 use crate::{demo, door, log};
 
@@ -95,7 +96,8 @@ impl Plan {
     }
 
     pub fn start(self, cli: &Cli) -> Host {
-        let gateway = Gateway::start(self.settings, &spawner());
+        let settings = Settings { library: Arc::new(Library::of(cli)), ..self.settings };
+        let gateway = Gateway::start(settings, &spawner());
         let audit = self.audit.filter(|audit| audit.enabled);
         let trail = audit.and_then(|audit| Trail::start(cli, &audit, &gateway));
         Host { gateway, source: self.source, trail }

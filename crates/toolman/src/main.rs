@@ -8,6 +8,7 @@ mod demo;
 mod door;
 mod explain;
 mod host;
+mod library;
 mod log;
 mod plan;
 mod replay;
@@ -18,6 +19,7 @@ mod serve;
 mod terminal;
 mod token;
 mod tools;
+mod toolset;
 mod trail;
 mod up;
 
@@ -63,6 +65,7 @@ async fn run(cli: Cli) -> anyhow::Result<i32> {
         Some(Command::ConnectStdio(connect)) => connect_stdio::run(&cli, connect).await,
         Some(Command::Check(check)) => check::run(&cli, check).await,
         Some(Command::Tools(tools)) => tools::run(&cli, tools).await,
+        Some(Command::Toolset(toolset)) => toolset::run(&cli, toolset).await,
         Some(Command::Explain(explain)) => explain::run(&cli, explain).await,
         Some(Command::Plan(plan)) => plan::run(&cli, plan).await,
         Some(Command::Token(token)) => token::run(token),

@@ -60,11 +60,11 @@ pub fn policy(cli: &Cli, policy: &Policy) -> anyhow::Result<i32> {
     Ok(0)
 }
 
-fn folder(cli: &Cli) -> Result<PathBuf, Misuse> {
+pub fn folder(cli: &Cli) -> Result<PathBuf, Misuse> {
     trail::folder(cli, &Plan::audit(cli)?)
 }
 
-fn filter(cli: &Cli, choice: &Choice) -> Result<Filter, Misuse> {
+pub fn filter(cli: &Cli, choice: &Choice) -> Result<Filter, Misuse> {
     let since = choice.since.as_deref().map(|text| {
         calendar::since(text, SystemTime::now())
             .map_err(|error| Misuse(format!("`--since` is `{}`; {error}", tame(text))))

@@ -120,7 +120,7 @@ fn read_arguments(arguments: &str) -> anyhow::Result<String> {
 }
 
 /// A client of our own, for which everything is on: all there is, or all that an agent may see.
-fn connect(cli: &Cli, gateway: &Gateway) -> Arc<Client> {
+pub fn connect(cli: &Cli, gateway: &Gateway) -> Arc<Client> {
     let caller = gateway::auth::local(cli.agent.as_deref());
     let all = Scope { surface: Surface::Filter, ..Scope::default() };
     let place = match caller.identity.agent {

@@ -37,6 +37,8 @@ mod real_remote_peers;
 mod relay;
 mod remote_servers;
 mod rest;
+mod toolset_cli;
+mod toolset_files;
 mod toolset_surface;
 mod up;
 

@@ -1,0 +1,194 @@
+//! The library of saved toolsets: `toolsets.json` of the data directory.
+//!
+//! Beside it `equipped-toolset` has the name of the one that is equipped, so that every member of the file is
+//! a toolset, as other readers of it expect.
+
+use std::collections::BTreeMap;
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use audit::calendar;
+use config::library::{bytes, saved, text_at};
+use gateway::library::{Document, Store};
+
+use crate::cli::Cli;
+use crate::data_dir;
+
+/// How long another process may hold the lock: it reads and writes two files.
+const LOCK_WAIT_MAX: Duration = Duration::from_secs(10);
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
+/// Bytes of the file with the name of the equipped toolset.
+const EQUIPPED_BYTES_MAX: u64 = 1024;
+
+#[derive(Debug)]
+pub struct Library {
+    /// The data directory, or why there is none: that is told to whoever wants to save something.
+    folder: Result<PathBuf, String>,
+}
+
+impl Library {
+    pub fn of(cli: &Cli) -> Library {
+        Library { folder: data_dir::folder(cli).map_err(|misuse| misuse.to_string()) }
+    }
+
+    /// The folder, made if need be.
+    fn folder(&self) -> Result<&Path, String> {
+        let folder = self.folder.as_ref().map_err(Clone::clone)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|error| {
+            let folder = folder.display();
+            format!("can't use the data directory `{folder}`: {error}; name another one")
+        })?;
+        Ok(folder)
+    }
+}
+
+impl Store for Library {
+    fn read(&self) -> Result<Document, String> {
+        let Ok(folder) = &self.folder else { return Ok(Document::default()) };
+        let text = contents(folder)?;
+        Ok(document(folder, &members(folder, &text)?))
+    }
+
+    fn update(
+        &self,
+        change: &mut dyn FnMut(&mut Document) -> Result<(), String>,
+    ) -> Result<Document, String> {
+        let folder = self.folder()?;
+        let _lock = lock(&folder.join("toolsets.lock"))?;
+        let text = contents(folder)?;
+        let members = members(folder, &text)?;
+        let before = document(folder, &members);
+        let mut after = before.clone();
+        change(&mut after)?;
+        let mut changes: Vec<Fresh> = Vec::new();
+        if !is_same(&before, &after) {
+            stamp(&before, &mut after);
+            let text = rewritten(&members, &before, &after);
+            changes.push(Fresh::write(&folder.join("toolsets.json"), &text)?);
+        }
+        if after.last_equipped != before.last_equipped {
+            let name = after.last_equipped.as_deref().unwrap_or_default();
+            changes.push(Fresh::write(&folder.join("equipped-toolset"), &format!("{name}\n"))?);
+        }
+        // Both are on the disk by now: what is left to do hardly fails.
+        changes.into_iter().try_for_each(Fresh::put_in_place)?;
+        Ok(after)
+    }
+}
+
+fn contents(folder: &Path) -> Result<String, String> {
+    let text = text_at(&folder.join("toolsets.json")).map_err(|fault| fault.to_string())?;
+    Ok(text.unwrap_or_else(|| "{}".to_owned()))
+}
+
+fn members<'t>(folder: &Path, text: &'t str) -> Result<Vec<saved::Saved<'t>>, String> {
+    saved::read(&folder.join("toolsets.json"), text).map_err(|fault| {
+        format!("{fault}; mend the file, or move it away to begin anew: it is not written to")
+    })
+}
+
+fn document(folder: &Path, members: &[saved::Saved<'_>]) -> Document {
+    let toolset = |member: &saved::Saved<'_>| {
+        Some((member.name.as_str().into(), Arc::new(member.toolset.clone()?)))
+    };
+    let toolsets: BTreeMap<_, _> = members.iter().filter_map(toolset).collect();
+    // Without it nothing is equipped: nothing worse.
+    let equipped = bytes(&folder.join("equipped-toolset"), EQUIPPED_BYTES_MAX).unwrap_or_default();
+    let equipped = String::from_utf8_lossy(&equipped);
+    let equipped = Some(equipped.trim()).filter(|name| !name.is_empty());
+    Document { toolsets, last_equipped: equipped.map(Into::into) }
+}
+
+/// Whether there are the same toolsets: what nobody has changed is still the same value.
+fn is_same(before: &Document, after: &Document) -> bool {
+    let mut pairs = before.toolsets.iter().zip(&after.toolsets);
+    before.toolsets.len() == after.toolsets.len()
+        && pairs.all(|(old, new)| old.0 == new.0 && Arc::ptr_eq(old.1, new.1))
+}
+
+/// Writes into what has changed when it has.
+fn stamp(before: &Document, after: &mut Document) {
+    let now = calendar::moment(SystemTime::now());
+    for (name, toolset) in &mut after.toolsets {
+        let known = before.toolsets.get(name);
+        if known.is_some_and(|known| Arc::ptr_eq(known, toolset)) {
+            continue;
+        }
+        let toolset = Arc::make_mut(toolset);
+        let created = known.and_then(|known| known.created_at.clone());
+        toolset.created_at = toolset.created_at.take().or(created).or_else(|| Some(now.clone()));
+        toolset.last_modified = Some(now.clone());
+    }
+}
+
+/// The file with the changes: what has not changed stays as it was written, in its place.
+fn rewritten(members: &[saved::Saved<'_>], before: &Document, after: &Document) -> String {
+    let mut written: Vec<(&str, String)> = Vec::new();
+    for member in members {
+        let name = member.name.as_str();
+        let text = match (before.toolsets.get(name), after.toolsets.get(name)) {
+            (Some(_), None) => continue,
+            (Some(old), Some(new)) if Arc::ptr_eq(old, new) => member.text.to_owned(),
+            (_, Some(new)) => saved::member(new, Some(member.text)),
+            (None, None) => member.text.to_owned(),
+        };
+        written.push((name, text));
+    }
+    let is_new = |name: &str| !members.iter().any(|member| member.name == name);
+    let new = after.toolsets.iter().filter(|(name, _)| is_new(name));
+    written.extend(new.map(|(name, toolset)| (&**name, saved::member(toolset, None))));
+    saved::file(written.into_iter())
+}
+
+/// Held until it is dropped; the system lets go of it however the process ends.
+fn lock(path: &Path) -> Result<File, String> {
+    let wrong = |error: io::Error| format!("can't lock `{}`: {error}", path.display());
+    let mut options = OpenOptions::new();
+    let file = options.create(true).truncate(false).write(true).mode(0o600).open(path);
+    let file = file.map_err(wrong)?;
+    let started = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(wrong(error)),
+            Err(TryLockError::WouldBlock) if started.elapsed() > LOCK_WAIT_MAX => {
+                let path = path.display();
+                return Err(format!("another process holds `{path}`; try again when it has ended"));
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+        }
+    }
+}
+
+/// A new text of a file, on the disk beside it.
+struct Fresh {
+    path: PathBuf,
+    fresh: PathBuf,
+}
+
+impl Fresh {
+    /// The lock must be held: what a process has left that was killed is overwritten.
+    fn write(path: &Path, text: &str) -> Result<Fresh, String> {
+        // A link to the file stays one.
+        let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let fresh = path.with_extension("new");
+        let wrong =
+            |error| format!("can't write `{}`: {error}; nothing was saved", fresh.display());
+        let mut options = OpenOptions::new();
+        let file = options.create(true).truncate(true).write(true).mode(0o600).open(&fresh);
+        let mut file = file.map_err(wrong)?;
+        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(wrong)?;
+        Ok(Fresh { path, fresh })
+    }
+
+    fn put_in_place(self) -> Result<(), String> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let renamed = std::fs::rename(&self.fresh, &self.path);
+        let written = renamed.and_then(|()| File::open(folder)?.sync_all());
+        written.map_err(|error| format!("can't replace `{}`: {error}", self.path.display()))
+    }
+}

@@ -1,0 +1,226 @@
+//! `toolman toolset`: saved toolsets, from the command line.
+
+mod exchange;
+mod state;
+mod used;
+
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::sync::Arc;
+
+use catalog::toolset::{Reference, Toolset as Named, choice, limits};
+use catalog::view::View;
+use comfy_table::Table;
+use gateway::library::{Document, Store as _};
+use mcp::text::{shorten, tame};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use upstream::supervisor::Phase;
+
+use crate::cli::toolset::Toolset;
+use crate::cli::{Cli, Misuse};
+use crate::host::{Host, stop_on_signals};
+use crate::library::Library;
+use crate::{terminal, tools};
+
+/// What a new toolset has as its version, as hypertool's have.
+const VERSION: &str = "1.0.0";
+/// The exit code of a command that was interrupted.
+const INTERRUPTED: i32 = 130;
+
+pub async fn run(cli: &Cli, command: &Toolset) -> anyhow::Result<i32> {
+    let library = Library::of(cli);
+    match command {
+        Toolset::Build { name, tools, description, json } => {
+            build(cli, &library, name, tools, description.as_deref(), *json).await
+        }
+        Toolset::List { json } => list(&library, *json),
+        Toolset::Show { name, json } => state::show(cli, &library, name, *json).await,
+        Toolset::Equip { name, json } => equip(&library, Some(name), *json),
+        Toolset::Unequip { json } => equip(&library, None, *json),
+        Toolset::Delete { name, yes, json } => delete(&library, name, *yes, *json),
+        Toolset::Diff { name, json } => state::diff(cli, &library, name, *json).await,
+        Toolset::Approve { name, yes, json } => {
+            state::approve(cli, &library, name, *yes, *json).await
+        }
+        Toolset::Export { names, json: _ } => exchange::export(&library, names),
+        Toolset::Import { file, force, json } => {
+            exchange::import(cli, &library, file.as_deref(), *force, *json).await
+        }
+        Toolset::Suggest { since, json } => used::suggest(cli, since.as_deref(), *json),
+    }
+}
+
+async fn build(
+    cli: &Cli,
+    library: &Library,
+    name: &str,
+    tools: &[String],
+    description: Option<&str>,
+    as_json: bool,
+) -> anyhow::Result<i32> {
+    let wrong = |flaw: limits::Flaw| Misuse(flaw.to_string());
+    limits::check_name(name).map_err(wrong)?;
+    limits::check_description(description.unwrap_or_default()).map_err(wrong)?;
+    if read(library)?.toolsets.contains_key(name) {
+        anyhow::bail!("there is a toolset `{name}` already; delete it first, or use another name");
+    }
+    let Some(Live { view, .. }) = look(cli).await? else { return Ok(INTERRUPTED) };
+    let chosen = choose(tools, &view)?;
+    limits::check_count(chosen.len()).map_err(wrong)?;
+    let toolset = Named {
+        name: name.into(),
+        description: description.map(str::to_owned),
+        version: Some(VERSION.to_owned()),
+        references: chosen,
+        ..Named::default()
+    };
+    let names: Vec<String> = toolset.references.iter().map(shown).collect();
+    library.update(&mut |document| document.add(toolset.clone())).map_err(anyhow::Error::msg)?;
+    let count = names.len();
+    tell(
+        as_json,
+        &json!({"name": name, "tools": names}),
+        &format!("saved toolset `{name}` with {count} tools: {}", names.join(", ")),
+    )
+}
+
+/// The tools that are meant, pinned as they are now.
+fn choose<S: AsRef<str>>(asked: &[S], view: &View) -> anyhow::Result<Vec<Reference>> {
+    let counts = |tool: &catalog::snapshot::Item| view.ceiling().holds(tool);
+    let chosen = choice::choose(asked, view.catalog(), counts).map_err(anyhow::Error::msg)?;
+    Ok(chosen.into_iter().map(Reference::pin).collect())
+}
+
+fn list(library: &Library, as_json: bool) -> anyhow::Result<i32> {
+    let document = read(library)?;
+    let is_equipped = |name: &str| document.last_equipped.as_deref() == Some(name);
+    if as_json {
+        let row = |toolset: &Arc<Named>| {
+            let name = &toolset.name;
+            let tools: Vec<String> = toolset.references.iter().map(shown).collect();
+            json!({
+                "name": name, "description": toolset.description, "version": toolset.version,
+                "createdAt": toolset.created_at, "lastModified": toolset.last_modified,
+                "toolCount": tools.len(), "tools": tools, "equipped": is_equipped(name),
+            })
+        };
+        let rows: Vec<Value> = document.toolsets.values().map(row).collect();
+        terminal::print(&format!("{:#}\n", json!({"toolsets": rows})))?;
+        return Ok(0);
+    }
+    if document.toolsets.is_empty() {
+        terminal::print("no toolset is saved; make one with `toolman toolset build NAME TOOL…`\n")?;
+        return Ok(0);
+    }
+    let mut table = Table::new();
+    table.load_style(comfy_table::presets::NOTHING);
+    for (name, toolset) in &document.toolsets {
+        let mark = if is_equipped(name) { "*" } else { " " };
+        let description = toolset.description.as_deref().map(tame).unwrap_or_default();
+        let count = format!("{} tools", toolset.references.len());
+        table.add_row([mark.to_owned(), tame(name), count, description]);
+    }
+    terminal::print(&format!("{table}\n"))?;
+    Ok(0)
+}
+
+fn equip(library: &Library, name: Option<&String>, as_json: bool) -> anyhow::Result<i32> {
+    let mut change = |document: &mut Document| {
+        if let Some(name) = name {
+            find(document, name)?;
+        }
+        document.last_equipped = name.map(|name| name.as_str().into());
+        Ok(())
+    };
+    library.update(&mut change).map_err(anyhow::Error::msg)?;
+    let words = match name {
+        Some(name) => format!("`{name}` is equipped from the next start on"),
+        None => "none is equipped from the next start on".to_owned(),
+    };
+    tell(as_json, &json!({"equipped": name}), &words)
+}
+
+fn delete(library: &Library, name: &str, yes: bool, as_json: bool) -> anyhow::Result<i32> {
+    let document = read(library)?;
+    let count = find(&document, name).map_err(anyhow::Error::msg)?.references.len();
+    if !yes && !assents(&format!("delete toolset `{name}` with {count} tools?"))? {
+        return Ok(1);
+    }
+    let mut change = |document: &mut Document| {
+        find(document, name)?;
+        document.toolsets.remove(name);
+        if document.last_equipped.as_deref() == Some(name) {
+            document.last_equipped = None;
+        }
+        Ok(())
+    };
+    library.update(&mut change).map_err(anyhow::Error::msg)?;
+    tell(as_json, &json!({"deleted": name}), &format!("deleted toolset `{name}`"))
+}
+
+fn read(library: &Library) -> anyhow::Result<Document> {
+    library.read().map_err(anyhow::Error::msg)
+}
+
+fn find<'a>(document: &'a Document, name: &str) -> Result<&'a Arc<Named>, String> {
+    document.toolsets.get(name).ok_or_else(|| {
+        let names: Vec<_> =
+            document.toolsets.keys().map(|name| format!("`{}`", tame(name))).collect();
+        let known = format!("there are {}", names.join(", "));
+        let hint = if names.is_empty() { "none is saved".to_owned() } else { known };
+        format!("no toolset is named `{}`; {hint}", shorten(name))
+    })
+}
+
+/// What a person calls a reference.
+fn shown(reference: &Reference) -> String {
+    let name = reference.name.as_deref().or(reference.ref_id.as_deref());
+    tame(name.unwrap_or_default())
+}
+
+/// All tools as they are now; `None` if somebody does not want to wait for them.
+async fn look(cli: &Cli) -> anyhow::Result<Option<Live>> {
+    let stop = stop_on_signals()?;
+    let host = Host::start(cli)?;
+    let is_ready = tokio::select! {
+        () = terminal::wait_until_ready(&host.gateway) => true,
+        () = stop.cancelled() => false,
+    };
+    for (_, upstream) in host.gateway.upstreams().filter(|_| is_ready) {
+        if !matches!(upstream.status().phase, Phase::Ready) {
+            let name = upstream.name();
+            terminal::complain(&format!(
+                "server `{name}` is not ready, so its tools are not there; see `toolman check`"
+            ));
+        }
+    }
+    let view = is_ready.then(|| tools::connect(cli, &host.gateway).view());
+    host.stop().await;
+    Ok(view.map(|view| Live { view, stop }))
+}
+
+/// What the servers have offered; they have ended by now.
+struct Live {
+    view: Arc<View>,
+    /// Cancelled by the first signal.
+    stop: CancellationToken,
+}
+
+/// Asks on a terminal; elsewhere nobody could answer.
+fn assents(question: &str) -> anyhow::Result<bool> {
+    let input = std::io::stdin();
+    if !input.is_terminal() {
+        return Err(Misuse("nobody can be asked here; say `--yes`".into()).into());
+    }
+    let mut out = std::io::stderr().lock();
+    write!(out, "{question} [y/N] ")?;
+    out.flush()?;
+    let mut answer = String::new();
+    input.lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn tell(as_json: bool, value: &Value, words: &str) -> anyhow::Result<i32> {
+    terminal::print(&if as_json { format!("{value:#}\n") } else { format!("{words}\n") })?;
+    Ok(0)
+}
