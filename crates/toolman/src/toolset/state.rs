@@ -48,7 +48,7 @@ impl Compared {
     /// The state in a word, and why.
     fn verdict(&self, finding: &Finding) -> (&'static str, Vec<String>) {
         let word = match finding.state {
-            State::Resolved => "fine",
+            State::Resolved => "resolved",
             State::Stale => "stale",
             State::Withheld => "withheld",
             State::Missing => "missing",

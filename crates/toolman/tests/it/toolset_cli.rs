@@ -182,7 +182,7 @@ async fn changed_tool_is_shown_member_by_member_until_a_person_approves_it() {
     let shown = json_of(folder, &["show", "dev"], 0).await;
     let states: Vec<_> =
         shown["tools"].as_array().unwrap().iter().map(|tool| &tool["state"]).collect();
-    assert_eq!(states, ["fine", "missing", "withheld"], "{shown}");
+    assert_eq!(states, ["resolved", "missing", "withheld"], "{shown}");
     let log = &shown["tools"][2];
     assert_eq!((&log["exists"], &log["serverName"]), (&json!(true), &json!("git")));
     assert_eq!((&log["namespacedNameMatch"], &log["refIdMatch"]), (&json!(true), &json!(false)));
@@ -199,7 +199,7 @@ async fn changed_tool_is_shown_member_by_member_until_a_person_approves_it() {
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains(was) && said.ends_with("approved git.log of toolset `dev`\n"), "{said}");
     let shown = json_of(folder, &["show", "dev"], 0).await;
-    assert_eq!(shown["tools"][2]["state"], "fine");
+    assert_eq!(shown["tools"][2]["state"], "resolved");
     assert_eq!(shown["tools"][2]["refId"], shown["tools"][2]["currentRefId"]);
     let (code, said) = run(folder, &["approve", "dev", "--yes"]).await;
     assert_eq!(code, Some(0));

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use testkit::binary::Folder;
 
@@ -72,7 +74,7 @@ async fn existing_file_is_read_as_it_is_and_keeps_what_is_not_known() {
     write(&folder, "data/toolman/toolsets.json", old);
     let (code, said) = run(&folder, &["show", "old"]).await;
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("git.echo  fine  not pinned"), "{said}");
+    assert!(said.contains("git.echo  resolved  not pinned"), "{said}");
     assert_eq!(run(&folder, &["approve", "old", "--yes"]).await.0, Some(0));
     assert_eq!(run(&folder, &["build", "new", "hub_echo"]).await.0, Some(0));
     let text = std::fs::read_to_string(library(&folder)).unwrap();
@@ -199,7 +201,7 @@ async fn files_of_hypertool_are_imported_and_its_pins_are_known() {
     assert!(!said.contains("git.echo  "), "{said}");
     let (_, said) = run(&folder, &["show", "web-dev"]).await;
     assert!(
-        said.contains("git.echo  fine      pinned by hypertool's hash, without its description"),
+        said.contains("git.echo  resolved  pinned by hypertool's hash, without its description"),
         "{said}"
     );
     assert_eq!(run(&folder, &["approve", "web-dev", "--yes"]).await.0, Some(0));
@@ -207,8 +209,20 @@ async fn files_of_hypertool_are_imported_and_its_pins_are_known() {
     assert!(renewed.as_str().unwrap().starts_with("sha256:"), "{renewed}");
 }
 
+/// An archive with one file.
+fn packed(name: &str, text: &str) -> Vec<u8> {
+    let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    let mut header = tar::Header::new_gnu();
+    header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
+    header.set_size(text.len() as u64);
+    header.set_mode(0o644);
+    header.set_cksum();
+    archive.append(&header, text.as_bytes()).unwrap();
+    archive.into_inner().unwrap().finish().unwrap()
+}
+
 #[tokio::test]
-async fn personas_are_imported_from_a_folder() {
+async fn personas_are_imported_from_a_folder_or_an_archive() {
     let folder = folder("", &SERVERS);
     let persona = "name: kit\ndescription: everything to work with\ntoolsets:\n  - name: git-only\n    \
         toolIds: [git.echo, git.tree]\n";
@@ -222,6 +236,14 @@ async fn personas_are_imported_from_a_folder() {
     );
     let (code, said) = run(&folder, &["diff", "git-only"]).await;
     assert_eq!((code, said.as_str()), (Some(0), "every tool is what it was\n"));
+    std::fs::write(folder.path().join("kit.htp"), packed("./persona.yaml", persona)).unwrap();
+    assert_eq!(run(&folder, &["import", "kit.htp"]).await.1, "same `git-only`\n");
+    std::fs::write(folder.path().join("trap.htp"), packed("../persona.yaml", persona)).unwrap();
+    let (code, said) = run(&folder, &["import", "trap.htp"]).await;
+    let words =
+        "toolman: trap.htp: `../persona.yaml` leads out of the archive; it is not unpacked\n";
+    assert_eq!((code, said.as_str()), (Some(2), words));
+    assert!(!folder.path().parent().unwrap().join("persona.yaml").exists());
     write(&folder, "kit/persona.yaml", &format!("{persona}secret: 1\n"));
     let (code, said) = run(&folder, &["import", "kit"]).await;
     assert_eq!(code, Some(2));
