@@ -72,24 +72,29 @@ impl Gateway {
         });
         toolset.check().map_err(|flaw| Error::Control(flaw.to_string()))?;
         let saved = Arc::clone(&toolset);
-        self.save(move |document| {
-            if document.toolsets.contains_key(&saved.name) {
-                let name = &saved.name;
-                return Err(format!("there is a toolset `{name}` already; choose another name"));
-            }
-            document.toolsets.insert(saved.name.clone(), Arc::clone(&saved));
-            Ok(())
-        })
-        .await?;
+        let document = self
+            .save(move |document| {
+                if document.toolsets.contains_key(&saved.name) {
+                    let name = &saved.name;
+                    return Err(format!(
+                        "there is a toolset `{name}` already; choose another name"
+                    ));
+                }
+                document.toolsets.insert(saved.name.clone(), Arc::clone(&saved));
+                Ok(())
+            })
+            .await?;
         if equips {
             self.equip(asking, &name).await?;
         }
         let view = asking.client.view();
+        // As it was saved, with its date.
+        let toolset = document.toolsets.get(&toolset.name).unwrap_or(&toolset);
         let count = toolset.references.len();
         Ok(json!({"success": true, "toolsetName": name, "autoEquipped": equips,
             "message": format!("saved `{name}` with {count} tools"),
-            "toolset": toolset::info(&toolset, &view, equips),
-            "warnings": toolset::resolve(&toolset, &view).warnings}))
+            "toolset": toolset::info(toolset, &view, equips),
+            "warnings": toolset::resolve(toolset, &view).warnings}))
     }
 
     async fn equip(&self, asking: &Asking<'_>, name: &str) -> Result<Value, Error> {

@@ -50,6 +50,13 @@ impl Server {
             "plod" => self.report_progress(&id, &meta, Duration::from_secs(4)).await,
             "log" => self.log(&id, &arguments, &meta).await,
             "ask" => self.ask(&id, &arguments).await,
+            "mutate" => {
+                for tool in &mut self.script.lock().unwrap().tools {
+                    tool["description"] = json!("does something else");
+                }
+                self.send(rpc::notification("notifications/tools/list_changed", None));
+                self.echo(&id, "{}", "null");
+            }
             "chatter" => {
                 for _ in 0..3_000 {
                     let params = br#"{"level":"info","data":"blah"}"#;

@@ -229,3 +229,35 @@ async fn client_that_lists_once_chooses_as_it_connects() {
     assert_eq!(names("/mcp/none", &[]).await.0, 404);
     assert_eq!(names("/mcp?x=%zz", &[]).await.1.split(' ').count(), 5, "others' words are theirs");
 }
+
+#[tokio::test]
+async fn tool_that_changes_while_it_is_equipped_is_withheld_at_once_and_after_a_restart() {
+    // HT-14, HT-18, HT-19, HT-36, HT-37
+    let folder = folder("surface = \"toolset\"", &[("git", "echo mutate"), ("hub", "echo")]);
+    let mut running = folder.start().await;
+    let made = json!({"name": "mine", "tools": tools(&["git.echo", "hub.echo", "git.mutate"]), "autoEquip": true});
+    control(&mut running.client, "build-toolset", made).await;
+    // All tools are in it, so that no list has changed so far.
+    running.client.call("git_mutate", json!({})).await;
+    running.client.next("notifications/tools/list_changed").await;
+    assert_eq!(listed(&mut running.client).await, ["hub_echo"]);
+    let said = problem(&mut running.client, "git_echo", json!({})).await;
+    assert!(said.contains("or withheld; see `get-active-toolset`"), "{said}");
+    let active = control(&mut running.client, "get-active-toolset", json!({})).await;
+    let warning = active["warnings"][0].as_str().unwrap();
+    assert_eq!(
+        warning,
+        "SECURITY: `git.echo` is not what it was when it was chosen: `description` was `\"does echo\"` \
+         and is `\"does something else\"`; it is withheld"
+    );
+    running.client.close().await;
+    running.ended().await;
+    // The next start equips it again; by then the server is what it was.
+    let mut again = folder.start().await;
+    assert_eq!(listed(&mut again.client).await, ["git_echo", "git_mutate", "hub_echo"]);
+    let file = folder.path().join("data/toolman/toolsets.json");
+    let saved: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    assert!(saved["mine"]["createdAt"].as_str().unwrap().ends_with('Z'), "{saved}");
+    assert_eq!(saved["mine"]["tools"][0]["namespacedName"], "git.echo");
+    assert!(saved["mine"]["tools"][0]["refId"].as_str().unwrap().starts_with("sha256:"));
+}
