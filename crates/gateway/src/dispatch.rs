@@ -118,6 +118,9 @@ impl Gateway {
 
     /// Answers what both eras have.
     async fn answer(&self, asking: &Asking<'_>) -> Result<Answer, Error> {
+        if !self.0.lazy.is_empty() && asking.request.method.ends_with("/list") {
+            Box::pin(self.woken_for(asking.client)).await;
+        }
         let view = asking.client.view();
         let note = self.note(asking, &view);
         let answer = self.answer_from(asking, &view).await;

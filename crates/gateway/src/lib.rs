@@ -21,6 +21,7 @@ pub mod request;
 
 mod consent;
 mod controls;
+mod lazy;
 mod listeners;
 mod logs;
 mod memory;
@@ -56,6 +57,7 @@ use crate::audit::Trail;
 use crate::auth::{Caller, Identity};
 use crate::client::{Client, Owner};
 use crate::consent::Consents;
+use crate::lazy::Lazy;
 use crate::library::Store;
 use crate::limits::{EVENTS_MAX, PRINCIPALS_MAX, SETTLE_MAX, SETTLE_QUIET, STOP_MAX};
 use crate::memory::Memory;
@@ -99,6 +101,7 @@ pub struct Member {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Health {
     pub ready: usize,
+    /// Without those that nobody needs.
     pub total: usize,
     /// Whether every upstream has answered, failed or run out of its time.
     pub is_settled: bool,
@@ -122,6 +125,7 @@ struct Shared {
     spoken: Spoken,
     upstreams: Vec<(Namespace, Upstream)>,
     by_name: HashMap<UpstreamName, Upstream>,
+    lazy: Vec<Lazy>,
     clients: Mutex<Clients>,
     last_client: AtomicU64,
     metrics: Metrics,
@@ -197,7 +201,9 @@ impl Gateway {
         let initial = View::new(nothing, Arc::new(ceiling), selection, Arc::clone(&scope));
         let names = upstreams.iter().map(|(_, upstream)| upstream.name().clone());
         let metrics = Metrics::of(names);
+        let lazy = lazy::among(&upstreams, &settings.rules);
         let gateway = Gateway(Arc::new(Shared {
+            lazy,
             rules: settings.rules,
             policies: settings.policies,
             permissions: settings.permissions,
@@ -246,6 +252,7 @@ impl Gateway {
         }
         if clients.principals.len() >= PRINCIPALS_MAX {
             clients.forget_idle_principals();
+            self.review_needs_of(&clients);
         }
         let client = self.admit(&mut clients, caller.clone(), Owner::Principal, scope);
         clients.principals.insert(key, Arc::clone(&client));
@@ -260,6 +267,7 @@ impl Gateway {
         scope: &Scope,
     ) -> Arc<Client> {
         let view = self.initial_view(clients, scope);
+        self.wake_for(&view);
         let id = self.0.last_client.fetch_add(1, Ordering::Relaxed);
         tracing::info!(client = id, agent = caller.identity.agent.as_deref(), "connected");
         let lost = Arc::clone(&self.0.metrics.lost_notices);
@@ -277,6 +285,7 @@ impl Gateway {
         for (_, upstream) in self.upstreams() {
             upstream.forget_client(client.id);
         }
+        self.review_needs();
     }
 
     /// Ends what would never end by itself, in good order: the streams of those who listen.
@@ -295,8 +304,11 @@ impl Gateway {
         let count = |is_it: fn(&Phase) -> bool| phases.iter().filter(|phase| is_it(phase)).count();
         Health {
             ready: count(|phase| matches!(phase, Phase::Ready)),
-            total: phases.len(),
-            is_settled: count(|phase| matches!(phase, Phase::Starting)) == 0,
+            total: count(|phase| !matches!(phase, Phase::Resting)),
+            // What is started later is not what a gateway is waited for.
+            is_settled: self.upstreams().all(|(_, upstream)| {
+                upstream.is_lazy() || !matches!(upstream.status().phase, Phase::Starting)
+            }),
         }
     }
 
@@ -316,6 +328,11 @@ impl Gateway {
         for (_, upstream) in &self.0.upstreams {
             upstream.settled().await;
         }
+        self.up_to_date().await;
+    }
+
+    /// Waits until the catalog shows what the upstreams offer.
+    pub(crate) async fn up_to_date(&self) {
         let mut generation = self.0.generation.subscribe();
         while !self.shows_all_inventories() {
             _ = generation.changed().await;

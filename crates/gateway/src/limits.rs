@@ -54,6 +54,8 @@ pub const INSTRUCTIONS_CHARS_MAX: usize = 4_000;
 pub const SETTLE_MAX: Duration = Duration::from_secs(10);
 /// It goes on sooner when no further upstream has come for this long.
 pub const SETTLE_QUIET: Duration = Duration::from_millis(1_500);
+/// How long enabling a toolset waits for the upstreams that it starts.
+pub const LAZY_START_MAX: Duration = Duration::from_secs(30);
 /// How long a person may think about a question, and how long consent lasts for a call that goes on
 /// in several steps.
 pub const CONSENT_MAX: Duration = Duration::from_mins(5);

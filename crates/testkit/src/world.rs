@@ -69,6 +69,7 @@ impl World {
                 restart: Restart::Never,
                 startup_timeout: STARTUP_TIMEOUT,
                 call_timeout: CALL_TIMEOUT,
+                idle_timeout: None,
             };
             (Member { namespace: namespace.parse().unwrap(), upstream }, fake)
         };
@@ -138,6 +139,7 @@ impl Plan {
             restart: Restart::Never,
             startup_timeout: STARTUP_TIMEOUT,
             call_timeout: CALL_TIMEOUT,
+            idle_timeout: None,
         };
         self.members.push((Member { namespace: namespace.parse().unwrap(), upstream }, fake));
         self

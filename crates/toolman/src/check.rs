@@ -9,7 +9,7 @@ pub async fn run(cli: &Cli, check: &Check) -> anyhow::Result<i32> {
     let stop = stop_on_signals()?;
     let host = Host::start(cli)?;
     let report = tokio::select! {
-        () = terminal::wait_until_ready(&host.gateway) => Some(Report::of(&host.gateway)),
+        () = terminal::wait_for_all(&host.gateway) => Some(Report::of(&host.gateway)),
         () = stop.cancelled() => None,
     };
     let mut printed = Ok(());

@@ -53,6 +53,7 @@ fn settings(cli: &Cli, connect: &ConnectStdio) -> anyhow::Result<Settings> {
         restart: Restart::OnFailure { delay_max: RETRY_MAX },
         startup_timeout: STARTUP_TIMEOUT,
         call_timeout: call_timeout()?,
+        idle_timeout: None,
     };
     Ok(Settings {
         upstreams: vec![Member { namespace: Namespace::default(), upstream }],

@@ -39,6 +39,7 @@ pub fn settings() -> anyhow::Result<Settings> {
         restart: Restart::Never,
         startup_timeout: STARTUP_TIMEOUT,
         call_timeout: CALL_TIMEOUT,
+        idle_timeout: None,
     };
     Ok(Settings {
         upstreams: vec![Member { namespace: "demo".parse()?, upstream }],

@@ -18,7 +18,7 @@ pub async fn run(cli: &Cli, explain: &Explain) -> anyhow::Result<i32> {
     let stop = stop_on_signals()?;
     let host = Host::start(cli)?;
     let outcome = tokio::select! {
-        () = terminal::wait_until_ready(&host.gateway) => {
+        () = terminal::wait_for_all(&host.gateway) => {
             let decisions = decisions(&host.gateway, explain);
             print(explain, &decisions).map(|()| {
                 i32::from(decisions.is_empty() || decisions.iter().any(|known| !known.is_allowed))

@@ -176,7 +176,7 @@ async fn check(cli: &Cli, plan: &Plan) -> anyhow::Result<i32> {
     let stop = stop_on_signals()?;
     let host = Host::of(cli, config)?;
     let outcome = tokio::select! {
-        () = terminal::wait_until_ready(&host.gateway) => Ok(missing(plan, &host)),
+        () = terminal::wait_for_all(&host.gateway) => Ok(missing(plan, &host)),
         () = stop.cancelled() => Err(130),
     };
     host.gateway.stop().await;

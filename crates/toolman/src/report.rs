@@ -142,6 +142,7 @@ impl Row {
         let (state, problem) = match status.phase {
             Phase::Ready if status.problems.is_empty() => ("ready", None),
             Phase::Ready => ("flawed", Some(format!("is flawed: {}", status.problems.join("; ")))),
+            Phase::Resting => ("resting", None),
             Phase::Starting => ("starting", Some("has not answered yet".to_owned())),
             Phase::Late => ("late", Some(late(upstream))),
             Phase::Waiting { reason } => ("waiting", Some(reason)),

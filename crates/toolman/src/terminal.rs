@@ -28,6 +28,12 @@ pub fn has_colour() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
 }
 
+/// Waits until all servers are there, also those that nobody needs.
+pub async fn wait_for_all(gateway: &Gateway) {
+    gateway.wake_all();
+    wait_until_ready(gateway).await;
+}
+
 /// Waits until the gateway is ready; a terminal is shown for whom.
 pub async fn wait_until_ready(gateway: &Gateway) {
     let ready = gateway.ready();

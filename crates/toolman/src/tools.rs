@@ -30,7 +30,7 @@ pub async fn run(cli: &Cli, tools: &Tools) -> anyhow::Result<i32> {
     let stop = stop_on_signals()?;
     let host = Host::start(cli)?;
     let work = async {
-        terminal::wait_until_ready(&host.gateway).await;
+        terminal::wait_for_all(&host.gateway).await;
         match tools {
             Tools::List { json } => list(cli, &host.gateway, *json),
             Tools::Inspect { name } => inspect(cli, &host.gateway, name),

@@ -33,6 +33,8 @@ pub const CALL_TOTAL_MAX: Duration = Duration::from_hours(6);
 pub const ASK_TIMEOUT: Duration = Duration::from_mins(10);
 /// After this a server that has not answered counts as late, unless configured.
 pub const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
+/// A lazy server that nobody has needed for this long is ended, unless configured.
+pub const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
 /// After this a late server is given up.
 pub const STARTUP_LATE_MAX: Duration = Duration::from_mins(10);
 

@@ -4,6 +4,7 @@
 
 mod life;
 mod private;
+mod rest;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,6 +50,9 @@ pub struct Settings {
     pub startup_timeout: Duration,
     /// Silence after which a call is given up.
     pub call_timeout: Duration,
+    /// The server is started when it is needed, and ended when nobody has needed it for so long. It always
+    /// runs if absent.
+    pub idle_timeout: Option<Duration>,
 }
 
 /// Who shares a conversation with the server.
@@ -71,6 +75,8 @@ pub enum Restart {
 /// Where an upstream stands.
 #[derive(Clone, Debug)]
 pub enum Phase {
+    /// Nobody needs it.
+    Resting,
     Starting,
     /// It has not answered within its time, but may still join.
     Late,
@@ -123,6 +129,8 @@ struct Shared {
     watched: watch::Sender<Watched>,
     /// How grave log messages must be, once somebody has said so.
     log_level: watch::Sender<Option<LogLevel>>,
+    /// Whether anybody needs it, where that counts.
+    needed: watch::Sender<bool>,
     privates: Privates,
     events: mpsc::Sender<Event>,
     restarts: AtomicU64,
@@ -137,8 +145,9 @@ impl Upstream {
         spawner: Arc<Spawner>,
         events: mpsc::Sender<Event>,
     ) -> Upstream {
+        let is_lazy = settings.idle_timeout.is_some();
         let status = Status {
-            phase: Phase::Starting,
+            phase: if is_lazy { Phase::Resting } else { Phase::Starting },
             introduction: None,
             startup: None,
             problems: Vec::new(),
@@ -153,6 +162,7 @@ impl Upstream {
             manner: ArcSwapOption::empty(),
             watched: watch::Sender::default(),
             log_level: watch::Sender::default(),
+            needed: watch::Sender::new(false),
             privates: Privates::default(),
             events,
             restarts: AtomicU64::new(0),
@@ -331,6 +341,7 @@ impl Upstream {
     fn down(&self) -> Error {
         let reason = match self.status().phase {
             Phase::Waiting { reason } | Phase::Down { reason } => reason,
+            Phase::Resting => "is not started, as nobody needs it".into(),
             Phase::Starting | Phase::Late | Phase::Ready => "has not answered yet".into(),
         };
         Error::Down { upstream: self.name().clone(), reason }
@@ -346,7 +357,10 @@ impl Upstream {
     async fn live(&self) {
         let mut crashes = 0;
         let mut renewals = 0;
-        loop {
+        if self.is_lazy() {
+            self.tell_changed();
+        }
+        while self.is_needed().await {
             let life = Box::pin(self.live_once(renewals < RENEWALS_MAX)).await;
             renewals = if life.was_of_use { 0 } else { renewals + 1 };
             if life.is_renewed {
@@ -363,12 +377,25 @@ impl Upstream {
             if let Some(process) = life.remains {
                 process.end().await;
             }
-            let Some((_, Some(delay))) = next else { return };
-            tokio::select! {
-                () = sleep(delay) => {}
-                () = self.0.stop.cancelled() => return,
+            match next {
+                Some((_, Some(delay))) => tokio::select! {
+                    () = sleep(delay) => {
+                        self.0.restarts.fetch_add(1, Ordering::Relaxed);
+                    }
+                    () = self.dismissed() => crashes = 0,
+                },
+                // Whoever needs it after a rest may be luckier.
+                Some((_, None)) if self.is_lazy() => {
+                    self.dismissed().await;
+                    crashes = 0;
+                }
+                None if !self.0.stop.is_cancelled() => {
+                    self.tell_changed();
+                    self.close_conversations();
+                    crashes = 0;
+                }
+                Some((_, None)) | None => return,
             }
-            self.0.restarts.fetch_add(1, Ordering::Relaxed);
         }
     }
 

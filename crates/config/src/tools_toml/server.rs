@@ -9,7 +9,7 @@ use mcp::text::shorten;
 use mcp::version::Era;
 use toml::de::DeValue;
 use upstream::launch::{Command, CommandLine, Launch};
-use upstream::limits::{CALL_TIMEOUT, RESTART_DELAY_MAX, STARTUP_TIMEOUT};
+use upstream::limits::{CALL_TIMEOUT, IDLE_TIMEOUT, RESTART_DELAY_MAX, STARTUP_TIMEOUT};
 use upstream::supervisor::{EraChoice, Restart, SessionChoice, Settings};
 
 use super::{TOP_KEYS, names, remote};
@@ -34,6 +34,7 @@ pub struct Draft {
     restart: Restart,
     startup_timeout: Duration,
     call_timeout: Option<Duration>,
+    idle_timeout: Option<Duration>,
     written: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -68,6 +69,7 @@ impl Draft {
                 restart: self.restart,
                 startup_timeout: self.startup_timeout,
                 call_timeout: self.call_timeout.unwrap_or(call_timeout),
+                idle_timeout: self.idle_timeout,
             },
         })
     }
@@ -172,6 +174,7 @@ fn draft(
         call_timeout: section
             .get("timeout")
             .map(|_| wait(&mut section, "timeout", CALL_TIMEOUT, faults)),
+        idle_timeout: idle_timeout(&mut section, faults),
         written: value.json().as_object().cloned().unwrap_or_default(),
     };
     section.close(&TOP_KEYS, faults);
@@ -350,6 +353,17 @@ fn restart(section: &mut Section<'_>, faults: &mut Faults<'_>) -> Restart {
         .get("restart")
         .and_then(|value| value.choice(&policies, faults))
         .unwrap_or(Restart::Never)
+}
+
+/// How long a lazy server is kept though nobody needs it; `None` for one that always runs.
+fn idle_timeout(section: &mut Section<'_>, faults: &mut Faults<'_>) -> Option<Duration> {
+    let is_lazy = section.get("lazy").and_then(|value| value.boolean(faults)).unwrap_or(false);
+    let written = section.get("idle_timeout");
+    if let (false, Some(value)) = (is_lazy, &written) {
+        value.report("is for servers with `lazy = true`; add that, or remove it", faults);
+    }
+    let idle_timeout = written.map(|_| wait(section, "idle_timeout", IDLE_TIMEOUT, faults));
+    is_lazy.then(|| idle_timeout.unwrap_or(IDLE_TIMEOUT))
 }
 
 pub fn wait(

@@ -1,19 +1,21 @@
 //! The meta-tools of the surfaces `dynamic` and `static`.
 
+use catalog::surface::Surface;
 use catalog::surface::dynamic::{self, Answer, Failure, Told};
 use catalog::toolset::Toolset;
 use catalog::view::View;
-use mcp::names::{Namespace, UpstreamName};
-use upstream::supervisor::Phase;
+use mcp::names::Namespace;
+use upstream::supervisor::{Phase, Upstream};
 
 use super::try_change;
 use crate::Gateway;
+use crate::client::Client;
 use crate::dispatch::Asking;
 use crate::error::Error;
+use crate::lazy::may_hold;
 
 impl Gateway {
     /// Carries out a call of one of the meta-tools.
-    #[expect(clippy::unused_async, reason = "an upstream may have to be started first")]
     pub(super) async fn control_dynamic(
         &self,
         asking: &Asking<'_>,
@@ -26,24 +28,48 @@ impl Gateway {
             dynamic::LIST_TOOLS => Ok(told.list_tools()),
             dynamic::LIST_TOOLSETS => Ok(told.list_toolsets()),
             dynamic::DESCRIBE => dynamic::named(arguments).and_then(|name| told.describe(&name)),
-            dynamic::ENABLE => self.enable_toolset(asking, arguments),
+            dynamic::ENABLE => self.enable_toolset(asking, &view, arguments).await,
             dynamic::DISABLE => self.disable_toolset(asking, arguments),
             _ => return Err(Error::Method(name.to_owned())),
         };
         Ok(dynamic::tool_result(answer))
     }
 
-    fn enable_toolset(&self, asking: &Asking<'_>, arguments: Option<&str>) -> Answer {
+    /// Which toolsets there are and which are on, where a client has toolsets: the members of a JSON object.
+    /// TC-27
+    pub fn toolset_status(&self, client: &Client) -> Option<String> {
+        let view = client.view();
+        let has_them = matches!(view.scope().surface, Surface::Dynamic | Surface::Static);
+        let status = has_them.then(|| self.told(&view).status().to_string())?;
+        status.strip_prefix('{')?.strip_suffix('}').map(str::to_owned)
+    }
+
+    async fn enable_toolset(
+        &self,
+        asking: &Asking<'_>,
+        view: &View,
+        arguments: Option<&str>,
+    ) -> Answer {
         let name = dynamic::named(arguments)?;
+        // What can't be enabled starts nothing.
+        self.told(view).enable(&name)?;
+        // However this ends, also if the client has left: what was started for nothing may rest again.
+        let _review = Review(self);
+        if let Some((place, _)) = view.catalog().toolsets().find(&name) {
+            self.wake_toolset(view, place).await;
+        }
         try_change(asking.client, |view| {
             let new = view.selecting(self.told(view).enable(&name)?);
-            let said = dynamic::enabled(&new, &name, &[]);
+            let toolset = new.catalog().toolsets().find(&name);
+            let troubles = toolset.map(|(_, toolset)| self.troubles(&new, toolset));
+            let said = dynamic::enabled(&new, &name, &troubles.unwrap_or_default());
             Ok((new, said))
         })
     }
 
     fn disable_toolset(&self, asking: &Asking<'_>, arguments: Option<&str>) -> Answer {
         let name = dynamic::named(arguments)?;
+        let _review = Review(self);
         try_change(asking.client, |view| {
             let selection = self.told(view).disable(&name)?;
             Ok::<_, Failure>((view.selecting(selection), dynamic::disabled(&name)))
@@ -51,23 +77,48 @@ impl Gateway {
     }
 
     /// The toolsets that a client is told of.
-    pub(crate) fn told<'v>(&self, view: &'v View) -> Told<'v> {
-        Told::of(view, |toolset| {
-            self.upstreams().any(|(namespace, upstream)| {
-                !matches!(upstream.status().phase, Phase::Ready)
-                    && view.scope().holds(namespace)
-                    && self.is_shown(view, namespace, upstream)
-                    && self.may_hold(toolset, namespace, upstream.name())
-            })
-        })
+    fn told<'v>(&self, view: &'v View) -> Told<'v> {
+        Told::of(view, |toolset| self.awaited(view, toolset).next().is_some())
     }
 
-    /// Whether something of an upstream may be in a toolset, as far as that is known without asking it.
-    fn may_hold(&self, toolset: &Toolset, namespace: &Namespace, name: &UpstreamName) -> bool {
-        let others = self.upstreams().filter(|(_, other)| other.name() != name);
-        let others: Vec<_> = others
-            .flat_map(|(namespace, other)| [namespace.as_str(), other.name().as_str()])
-            .collect();
-        toolset.patterns.may_concern(&[namespace.as_str(), name.as_str()], &others)
+    /// What a client should know of servers that a toolset may need and that are not there. TC-14
+    fn troubles(&self, view: &View, toolset: &Toolset) -> Vec<String> {
+        let trouble = |(_, upstream): &(Namespace, Upstream)| {
+            let name = upstream.name();
+            match upstream.status().phase {
+                Phase::Waiting { reason } | Phase::Down { reason } => {
+                    let reason = reason.lines().next().unwrap_or_default().trim_end_matches(':');
+                    format!("server `{name}` is not there: it {reason}")
+                }
+                Phase::Resting | Phase::Starting | Phase::Late | Phase::Ready => {
+                    format!("server `{name}` has not answered yet; what it has is listed later")
+                }
+            }
+        };
+        self.awaited(view, toolset).map(trouble).collect()
+    }
+
+    /// The upstreams that are not there and may have something for a toolset.
+    fn awaited<'a>(
+        &'a self,
+        view: &'a View,
+        toolset: &'a Toolset,
+    ) -> impl Iterator<Item = &'a (Namespace, Upstream)> {
+        self.0.upstreams.iter().filter(move |member| {
+            let (namespace, upstream) = member;
+            !matches!(upstream.status().phase, Phase::Ready)
+                && view.scope().holds(namespace)
+                && self.is_shown(view, namespace, upstream)
+                && may_hold(&self.0.upstreams, toolset, member)
+        })
+    }
+}
+
+/// Looks at the end which upstreams anybody needs.
+struct Review<'a>(&'a Gateway);
+
+impl Drop for Review<'_> {
+    fn drop(&mut self) {
+        self.0.review_needs();
     }
 }

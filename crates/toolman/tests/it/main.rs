@@ -20,6 +20,7 @@ mod http_settings;
 mod http_table;
 mod http_upstreams;
 mod large_results;
+mod lazy;
 mod lifecycle;
 mod many_upstreams;
 mod modern;

@@ -51,7 +51,7 @@ impl Upstream {
         let end = tokio::select! {
             reason = ended(process.as_mut(), &connection) => Some(reason),
             problem = self.converse(self.meet(&connection), began) => Some(problem),
-            () = self.0.stop.cancelled() => None,
+            () = self.dismissed() => None,
         };
         if end.is_some() {
             _ = timeout(DRAIN_MAX, async {
@@ -76,7 +76,7 @@ impl Upstream {
         let former = self.0.connection.load_full();
         let end = tokio::select! {
             problem = self.converse(self.meet_remote(remote), began) => Some(problem),
-            () = self.0.stop.cancelled() => None,
+            () = self.dismissed() => None,
         };
         // What an earlier life has left says nothing of this one, which then met nobody.
         let is_left_over =

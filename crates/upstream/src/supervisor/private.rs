@@ -132,10 +132,15 @@ impl Upstream {
     }
 
     /// Closes all private conversations.
-    pub(super) async fn close_privates(&self) {
+    /// Closes those of all clients; whoever calls again opens another.
+    pub(super) fn close_conversations(&self) {
         for (_, private) in self.0.privates.open().drain() {
             private.close.cancel();
         }
+    }
+
+    pub(super) async fn close_privates(&self) {
+        self.close_conversations();
         self.0.privates.keepers.close();
         _ = timeout(PRIVATE_STOP_MAX, self.0.privates.keepers.wait()).await;
     }

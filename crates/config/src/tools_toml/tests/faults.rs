@@ -66,7 +66,7 @@ fn unknown_key_is_answered_with_the_nearest_or_all() {
     check_server(
         "python = 'tools'",
         "3:1: unknown key `python` in `[[servers]]`; known are `args`, `command`, `cwd`, \
-         `description`, `enabled`, `env`, `era`, `headers`, `name`, `namespace`, `restart`, \
+         `description`, `enabled`, `env`, `era`, `headers`, `idle_timeout`, `lazy`, `name`, `namespace`, `restart`, \
          `restart_delay_max`, `session`, `startup_timeout`, `timeout`, `transport`, `type`, `url`",
     );
 }
@@ -147,6 +147,10 @@ fn toolsets_to_start_with_and_to_allow_must_be_there() {
         "[exposure_policy]\nallowlist = ['c']\nmax_active = 0",
         "2:14: toolset 1 of `allowlist` is `c`, which is no toolset; known are `a`, `b`\n\
          3:14: `max_active` is 0; it must be from 1 to 1000",
+    );
+    check_server(
+        "idle_timeout = '1s'",
+        "3:16: `idle_timeout` is for servers with `lazy = true`; add that, or remove it",
     );
     let fault = "surface `static` needs the toolsets to start with:\n\
         [startup]\ntoolsets = \"ALL\"";
