@@ -5,6 +5,8 @@
 
 mod definitions;
 
+use std::collections::BTreeSet;
+
 use mcp::items::Kind;
 use mcp::json;
 use mcp::text::shorten;
@@ -105,9 +107,11 @@ impl<'a> Told<'a> {
     pub fn status(&self) -> Value {
         let all = self.toolsets.iter().map(|(_, toolset)| &*toolset.name);
         let active = self.active().map(|(_, toolset)| &*toolset.name);
+        let modules = self.active().flat_map(|(place, _)| modules(self.view, place));
         json!({
             "availableToolsets": all.collect::<Vec<_>>(),
             "activeToolsets": active.collect::<Vec<_>>(),
+            "registeredModules": modules.collect::<BTreeSet<_>>(),
             "totalToolsets": self.toolsets.len(),
             "activeCount": self.active().count(),
             "toolsetToTools": self.tools_by_toolset(),
@@ -171,14 +175,10 @@ impl<'a> Told<'a> {
     fn about(&self, place: ToolsetPlace, toolset: &Toolset) -> Value {
         let tools = items(self.view, place).filter(|item| item.kind == Kind::Tool);
         let tools: Vec<_> = tools.map(|item| item.name.as_str()).collect();
-        let mut modules: Vec<_> =
-            items(self.view, place).map(|item| item.origin.upstream.as_str()).collect();
-        modules.sort_unstable();
-        modules.dedup();
         let mut definition = json!({
             "name": toolset.name,
             "description": toolset.description.as_deref().unwrap_or_default(),
-            "modules": modules,
+            "modules": modules(self.view, place),
         });
         if let Some(criteria) = &toolset.decision_criteria {
             definition["decisionCriteria"] = json!(criteria);
@@ -274,6 +274,11 @@ pub fn remedy(view: &View, item: &Item) -> String {
 fn items(view: &View, place: ToolsetPlace) -> impl Iterator<Item = &Item> {
     let all = Kind::ALL.into_iter().flat_map(|kind| view.items(kind));
     all.filter(move |item| item.toolsets.contains(&place))
+}
+
+/// The servers that these are from.
+fn modules(view: &View, place: ToolsetPlace) -> BTreeSet<&str> {
+    items(view, place).map(|item| item.origin.upstream.as_str()).collect()
 }
 
 fn visible_tools(view: &View, place: ToolsetPlace) -> Vec<&str> {

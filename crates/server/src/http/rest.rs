@@ -62,7 +62,7 @@ impl Endpoint {
         self.gateway.awake().await;
         let client = self.principal(proof, &self.place(proof, head)?);
         match route {
-            Route::List => Ok(self.ask(&client, "tools/list", None).await),
+            Route::List => Ok(self.list(&client).await),
             Route::Call(name) => self.call(&client, &name, head, body).await,
             Route::Schema(name) => Ok(schema(&client, &name)),
             Route::OpenApi => Ok(json_body(StatusCode::OK, openapi::document(&client.tools()))),
@@ -100,16 +100,34 @@ impl Endpoint {
         Ok(self.ask(client, "tools/call", Some(Raw::trusted(params.concat()))).await)
     }
 
+    /// The tools; where clients have toolsets, with which there are and which are on. TC-27
+    async fn list(&self, client: &Arc<Client>) -> Response<Body> {
+        let (status, mut body) = self.answered(client, "tools/list", None).await;
+        if let (StatusCode::OK, Some(toolsets)) = (status, self.gateway.toolset_status(client)) {
+            body = json::splice(&body, &[(1..1, format!("{toolsets},").as_bytes())]).into();
+        }
+        json_body(status, body)
+    }
+
+    async fn ask(&self, client: &Arc<Client>, method: &str, params: Option<Raw>) -> Response<Body> {
+        let (status, body) = self.answered(client, method, params).await;
+        json_body(status, body)
+    }
+
     /// Makes a request of the gateway. What an upstream says meanwhile is lost, and what it asks
     /// is refused: nobody is there to answer.
-    async fn ask(&self, client: &Arc<Client>, method: &str, params: Option<Raw>) -> Response<Body> {
+    async fn answered(
+        &self,
+        client: &Arc<Client>,
+        method: &str,
+        params: Option<Raw>,
+    ) -> (StatusCode, Bytes) {
         let _under_way = self.under_way.token();
         let (outbox, _) = outbox::channel();
         let request =
             GatewayRequest::new(Raw::trusted("0"), method.to_owned(), params).in_session();
         let answer = self.gateway.handle(client, &request, &client.outlet(outbox)).await;
-        let (status, body) = reply::to_call(whole(answer).await);
-        json_body(status, body)
+        reply::to_call(whole(answer).await)
     }
 }
 

@@ -327,6 +327,23 @@ async fn each_client_over_http_has_a_selection_of_its_own() {
 }
 
 #[tokio::test]
+async fn status_tells_which_toolsets_a_caller_has_on() {
+    // TC-27; the peer shows a state that is nobody's.
+    let service = Arc::new(Service::start(&dynamic(TRUSTED), &[]).await);
+    Remote::modern(&service, "a").enable("read").await;
+    let status = async |name| service.send("/tools", &[("mcp-client-id", name)], "").await.json();
+    let of_a = status("a").await;
+    assert_eq!(of_a["availableToolsets"], json!(["read", "hub", "write"]));
+    assert_eq!(of_a["activeToolsets"], json!(["read"]));
+    assert_eq!(of_a["registeredModules"], json!(["git", "hub"]));
+    assert_eq!((&of_a["totalToolsets"], &of_a["activeCount"]), (&json!(3), &json!(1)));
+    assert_eq!(of_a["toolsetToTools"], json!({"read": ["read.echo", "read.tree"]}));
+    assert_eq!(of_a["tools"][5]["name"], "read.echo");
+    let of_b = status("b").await;
+    assert_eq!((&of_b["activeToolsets"], &of_b["toolsetToTools"]), (&json!([]), &json!({})));
+}
+
+#[tokio::test]
 async fn static_toolsets_are_served_to_many_clients_at_once() {
     // TC-04, TC-05, TC-06; the peer ends the first client when a second one comes, and has no `list_tools`.
     let text = format!(
