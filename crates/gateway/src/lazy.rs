@@ -1,6 +1,7 @@
 //! Lazy upstreams: started when what a client has selected needs them, ended once nobody does. TC-25
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use catalog::snapshot::Rules;
 use catalog::surface::Surface;
@@ -20,6 +21,33 @@ pub(crate) struct Lazy {
     upstream: Upstream,
     /// The toolsets that may hold something of it.
     toolsets: BTreeSet<ToolsetPlace>,
+    /// How many clients are about to enable one of them; changed while the clients are held.
+    leases: AtomicUsize,
+}
+
+/// What keeps upstreams running until a client's selection does.
+pub(crate) struct Lease<'a> {
+    gateway: &'a Gateway,
+    lazy: Vec<&'a Lazy>,
+}
+
+impl Lease<'_> {
+    /// Waits until they are there or have failed; not for ever.
+    pub(crate) async fn started(&self) {
+        _ = timeout(LAZY_START_MAX, self.gateway.started(&self.lazy)).await;
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        if !self.lazy.is_empty() {
+            let clients = self.gateway.clients();
+            for lazy in &self.lazy {
+                lazy.leases.fetch_sub(1, Ordering::Relaxed);
+            }
+            self.gateway.review_needs_of(&clients);
+        }
+    }
 }
 
 /// Those of all upstreams that are lazy.
@@ -28,7 +56,12 @@ pub(crate) fn among(upstreams: &[(Namespace, Upstream)], rules: &Rules) -> Vec<L
     let lazy = lazy.map(|member| {
         let holding = rules.toolsets.iter().filter(|(_, set)| may_hold(upstreams, set, member));
         let toolsets = holding.map(|(place, _)| place).collect();
-        Lazy { namespace: member.0.clone(), upstream: member.1.clone(), toolsets }
+        Lazy {
+            namespace: member.0.clone(),
+            upstream: member.1.clone(),
+            toolsets,
+            leases: AtomicUsize::new(0),
+        }
     });
     lazy.collect()
 }
@@ -58,21 +91,18 @@ impl Gateway {
         }
     }
 
-    /// Starts what a toolset may hold something of, and waits until it is there or has failed; not for ever.
-    pub(crate) async fn wake_toolset(&self, view: &View, place: ToolsetPlace) {
+    /// Starts what a toolset may hold something of, for a client that is about to enable it.
+    pub(crate) fn lease(&self, view: &View, place: ToolsetPlace) -> Lease<'_> {
         let lazy = self.0.lazy.iter().filter(|lazy| lazy.toolsets.contains(&place));
         let lazy: Vec<_> = lazy.filter(|lazy| self.is_within(lazy, view)).collect();
-        if lazy.is_empty() {
-            return;
-        }
-        lazy.iter().for_each(|lazy| lazy.upstream.need(true));
-        let started = async {
-            for lazy in lazy {
-                lazy.upstream.settled().await;
+        if !lazy.is_empty() {
+            let _clients = self.clients();
+            for lazy in &lazy {
+                lazy.leases.fetch_add(1, Ordering::Relaxed);
+                lazy.upstream.need(true);
             }
-            self.up_to_date().await;
-        };
-        _ = timeout(LAZY_START_MAX, started).await;
+        }
+        Lease { gateway: self, lazy }
     }
 
     /// Waits while what a client needs is being started for it: many clients list only once.
@@ -80,17 +110,17 @@ impl Gateway {
         let view = client.view();
         let starts = |lazy: &&Lazy| matches!(lazy.upstream.status().phase, Phase::Starting);
         let lazy = self.0.lazy.iter().filter(starts).filter(|lazy| self.is_needed(lazy, &view));
-        let lazy: Vec<_> = lazy.collect();
-        if lazy.is_empty() {
-            return;
+        _ = timeout(SETTLE_MAX, self.started(&lazy.collect::<Vec<_>>())).await;
+    }
+
+    /// Waits until these have answered, failed or run out of their time, and the catalog shows it.
+    async fn started(&self, lazy: &[&Lazy]) {
+        for lazy in lazy {
+            lazy.upstream.settled().await;
         }
-        let started = async {
-            for lazy in lazy {
-                lazy.upstream.settled().await;
-            }
+        if !lazy.is_empty() {
             self.up_to_date().await;
-        };
-        _ = timeout(SETTLE_MAX, started).await;
+        }
     }
 
     /// Looks again which upstreams anybody needs.
@@ -104,7 +134,9 @@ impl Gateway {
     pub(crate) fn review_needs_of(&self, clients: &Clients) {
         for lazy in &self.0.lazy {
             let mut clients = clients.connected.values();
-            lazy.upstream.need(clients.any(|client| self.is_needed(lazy, &client.view())));
+            let is_needed = lazy.leases.load(Ordering::Relaxed) > 0
+                || clients.any(|client| self.is_needed(lazy, &client.view()));
+            lazy.upstream.need(is_needed);
         }
     }
 

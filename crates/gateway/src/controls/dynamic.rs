@@ -53,10 +53,11 @@ impl Gateway {
         let name = dynamic::named(arguments)?;
         // What can't be enabled starts nothing.
         self.told(view).enable(&name)?;
-        // However this ends, also if the client has left: what was started for nothing may rest again.
-        let _review = Review(self);
-        if let Some((place, _)) = view.catalog().toolsets().find(&name) {
-            self.wake_toolset(view, place).await;
+        let place = view.catalog().toolsets().find(&name).map(|(place, _)| place);
+        // However this ends, also if the client leaves: what was started for nothing may rest again.
+        let lease = place.map(|place| self.lease(view, place));
+        if let Some(lease) = &lease {
+            lease.started().await;
         }
         try_change(asking.client, |view| {
             let new = view.selecting(self.told(view).enable(&name)?);
@@ -69,11 +70,12 @@ impl Gateway {
 
     fn disable_toolset(&self, asking: &Asking<'_>, arguments: Option<&str>) -> Answer {
         let name = dynamic::named(arguments)?;
-        let _review = Review(self);
-        try_change(asking.client, |view| {
+        let said = try_change(asking.client, |view| {
             let selection = self.told(view).disable(&name)?;
             Ok::<_, Failure>((view.selecting(selection), dynamic::disabled(&name)))
-        })
+        })?;
+        self.review_needs();
+        Ok(said)
     }
 
     /// The toolsets that a client is told of.
@@ -87,8 +89,7 @@ impl Gateway {
             let name = upstream.name();
             match upstream.status().phase {
                 Phase::Waiting { reason } | Phase::Down { reason } => {
-                    let reason = reason.lines().next().unwrap_or_default().trim_end_matches(':');
-                    format!("server `{name}` is not there: it {reason}")
+                    format!("server `{name}` is not there: it {}", reason.replace('\n', " "))
                 }
                 Phase::Resting | Phase::Starting | Phase::Late | Phase::Ready => {
                     format!("server `{name}` has not answered yet; what it has is listed later")
@@ -111,14 +112,5 @@ impl Gateway {
                 && self.is_shown(view, namespace, upstream)
                 && may_hold(&self.0.upstreams, toolset, member)
         })
-    }
-}
-
-/// Looks at the end which upstreams anybody needs.
-struct Review<'a>(&'a Gateway);
-
-impl Drop for Review<'_> {
-    fn drop(&mut self) {
-        self.0.review_needs();
     }
 }

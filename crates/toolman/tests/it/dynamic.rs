@@ -147,6 +147,31 @@ async fn one_change_is_announced_once() {
 }
 
 #[tokio::test]
+async fn requests_that_stand_alone_share_the_selection_of_their_process() {
+    // TC-01, in the modern era on stdio
+    const CHANGED: &str = "notifications/tools/list_changed";
+    let folder = dynamic("");
+    let mut toolman = folder.start_raw();
+    let client = &mut toolman.client;
+    let wanted = json!({"notifications": {"toolsListChanged": true}});
+    client.begin_alone("subscriptions/listen", wanted).await;
+    client.next("notifications/subscriptions/acknowledged").await;
+    for (name, count) in [("enable_toolset", 6), ("disable_toolset", 5), ("enable_toolset", 6)] {
+        let call = json!({"name": name, "arguments": {"name": "hub"}});
+        let answer = client.ask_alone("tools/call", call).await;
+        assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
+        assert_eq!(answer["result"]["structuredContent"]["success"], true);
+        client.next(CHANGED).await;
+        let list = client.ask_alone("tools/list", json!({})).await;
+        assert_eq!(list["result"]["tools"].as_array().unwrap().len(), count);
+        assert_eq!(client.count(CHANGED), 0, "one change is announced once");
+    }
+    let echo = json!({"name": "hub.echo", "arguments": {"n": 1}});
+    let echo = client.ask_alone("tools/call", echo).await;
+    assert_eq!(echo["result"]["structuredContent"]["n"], 1);
+}
+
+#[tokio::test]
 async fn toolsets_that_share_a_tool_show_it_each() {
     // TC-24; disabling one leaves the other.
     let mut toolman = dynamic("").start().await;
