@@ -19,7 +19,7 @@ use mcp::uri_template::UriTemplate;
 use crate::exposure::Exposure;
 use crate::patterns::Patterns;
 use crate::policy::Subject;
-use crate::ref_id::RefId;
+use crate::ref_id::{RefId, legacy};
 use crate::selection::Selection;
 use crate::surface::Surface;
 use crate::toolset::{Note, Toolset, ToolsetPlace, Toolsets};
@@ -92,6 +92,7 @@ pub struct Item {
     /// The definition as the upstream gave it.
     source: Raw,
     ref_id: OnceLock<RefId>,
+    legacy_hashes: OnceLock<Vec<String>>,
 }
 
 #[derive(Clone, Debug)]
@@ -403,6 +404,19 @@ impl Item {
         self.ref_id.get_or_init(|| RefId::of(&self.source, &self.origin.upstream))
     }
 
+    /// Whether a ref id means the item as it is now: one of ours, or one of hypertool.
+    pub fn is_known_by(&self, ref_id: &str) -> bool {
+        if self.ref_id().as_str() == ref_id {
+            return true;
+        }
+        let Some(hash) = legacy::hash_of(ref_id) else { return false };
+        let hashes = self.legacy_hashes.get_or_init(|| {
+            let definition = String::from_utf8_lossy(self.source.as_bytes());
+            legacy::hashes(&self.origin.name, self.origin.upstream.as_str(), &definition)
+        });
+        hashes.iter().any(|known| known == hash)
+    }
+
     fn expose(kind: Kind, definition: &Definition, offer: &Offer<'_>, rules: &Rules) -> Item {
         let plain = offer.namespace.expose(definition.name());
         let name = match (kind, offer.toolset) {
@@ -437,6 +451,7 @@ impl Item {
             }),
             source: definition.raw().clone(),
             ref_id: OnceLock::new(),
+            legacy_hashes: OnceLock::new(),
             name,
         }
     }

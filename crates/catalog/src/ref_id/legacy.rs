@@ -7,46 +7,39 @@ use aws_lc_rs::digest::{SHA256, digest};
 use mcp::json::{canonical, elements, entries, quote};
 use mcp::text::hexadecimal;
 
-use crate::snapshot::Item;
+/// Members that its library puts first in a schema; older versions knew fewer, or changed nothing.
+const SCHEMAS: [&[&str]; 3] = [&[], &["type", "properties"], &["type", "properties", "required"]];
+/// The same in annotations.
+const ANNOTATIONS: [&[&str]; 2] =
+    [&[], &["title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"]];
 
-/// Members that its library puts first, in schemas and in annotations; older ones did not, or knew fewer.
-const ORDERS: [(&[&str], &[&str]); 3] = [
-    (&[], &[]),
-    (&["type", "properties"], ANNOTATIONS),
-    (&["type", "properties", "required"], ANNOTATIONS),
-];
-const ANNOTATIONS: &[&str] =
-    &["title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
-
-/// Whether hypertool would know a tool by this ref id.
-pub fn knows(ref_id: &str, tool: &Item) -> bool {
-    let Some(hash) = hash_of(ref_id) else { return false };
-    let (name, server) = (&*tool.origin.name, tool.origin.upstream.as_str());
-    let definition = String::from_utf8_lossy(tool.source().as_bytes());
-    ORDERS.iter().any(|(schema, annotations)| {
-        let text = hashed(name, server, &definition, schema, annotations);
-        text.is_some_and(|text| hexadecimal(digest(&SHA256, text.as_bytes()).as_ref()) == hash)
-    })
+/// All hashes by which hypertool, in any version, would know a tool that its server defines so.
+pub fn hashes(name: &str, server: &str, definition: &str) -> Vec<String> {
+    let mut texts: Vec<String> = Vec::new();
+    for input in SCHEMAS {
+        for output in SCHEMAS {
+            for annotations in ANNOTATIONS {
+                texts.extend(hashed(name, server, definition, [input, output, annotations]));
+            }
+        }
+    }
+    // Most definitions are written in that order already.
+    texts.sort_unstable();
+    texts.dedup();
+    texts.iter().map(|text| hexadecimal(digest(&SHA256, text.as_bytes()).as_ref())).collect()
 }
 
-/// The digits, with or without a prefix.
-fn hash_of(ref_id: &str) -> Option<&str> {
+/// The digits of a ref id that may be one of hypertool, with or without a prefix.
+pub fn hash_of(ref_id: &str) -> Option<&str> {
     let hash = ref_id.strip_prefix("sha256:").unwrap_or(ref_id);
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     (hash.len() == 64 && hash.bytes().all(is_digit)).then_some(hash)
 }
 
-fn hashed(
-    name: &str,
-    server: &str,
-    definition: &str,
-    schema: &[&str],
-    annotations: &[&str],
-) -> Option<String> {
+fn hashed(name: &str, server: &str, definition: &str, first: [&[&str]; 3]) -> Option<String> {
     let members = entries(definition).ok()?;
     let mut text = format!("{{\"name\":{},\"serverName\":{}", quote(name), quote(server));
-    let parts = [("inputSchema", schema), ("outputSchema", schema), ("annotations", annotations)];
-    for (key, first) in parts {
+    for (key, first) in ["inputSchema", "outputSchema", "annotations"].into_iter().zip(first) {
         if let Some((_, value)) = members.iter().find(|(name, _)| name == key) {
             text += &format!(",\"{key}\":{}", write(value, first)?);
         }
@@ -87,7 +80,7 @@ fn index(name: &str) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{hash_of, hashed, write};
+    use super::{hash_of, hashed, hashes, write};
 
     #[test]
     fn values_are_written_as_ecmascript_does() {
@@ -112,9 +105,11 @@ mod tests {
     fn hash_is_over_some_members_in_a_fixed_order() {
         let definition = r#"{"annotations":{"readOnlyHint":true},"description":"x","name":"log",
             "inputSchema":{"properties":{},"type":"object"}}"#;
-        let text = hashed("log", "git", definition, &["type", "properties"], &[]).unwrap();
+        let text = hashed("log", "git", definition, [&["type", "properties"], &[], &[]]).unwrap();
         let expected = r#"{"name":"log","serverName":"git","inputSchema":{"type":"object","properties":{}},"annotations":{"readOnlyHint":true}}"#;
         assert_eq!(text, expected);
+        // As it is written, or with what is known first: two texts, however many ways lead to them.
+        assert_eq!(hashes("log", "git", definition).len(), 2);
     }
 
     #[test]

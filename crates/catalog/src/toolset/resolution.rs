@@ -12,7 +12,6 @@ use mcp::text::{shorten, tame};
 
 use super::{Reference, Toolset};
 use crate::policy::Subject;
-use crate::ref_id::legacy;
 use crate::snapshot::{Catalog, Item, Lookup};
 
 /// Members whose change is told one by one; of more, only how many there are.
@@ -146,10 +145,10 @@ fn find(
 ) -> (Finding, Option<String>) {
     let by_name = reference.name.as_deref().and_then(|name| named(name, catalog, counts));
     let by_ref_id = match (&reference.ref_id, by_name) {
-        (Some(ref_id), Some(item)) if knows(ref_id, item) => Some(item),
+        (Some(ref_id), Some(item)) if item.is_known_by(ref_id) => Some(item),
         (Some(ref_id), _) => {
             let mut items = catalog.items(Kind::Tool).iter().filter(|item| counts(item));
-            items.find(|item| knows(ref_id, item))
+            items.find(|item| item.is_known_by(ref_id))
         }
         (None, _) => None,
     };
@@ -197,11 +196,6 @@ fn find(
         is_legacy,
     };
     (finding, warning)
-}
-
-/// Whether a tool is known by this ref id: one of ours, or one of hypertool.
-fn knows(ref_id: &str, item: &Item) -> bool {
-    item.ref_id().as_str() == ref_id || legacy::knows(ref_id, item)
 }
 
 /// The tool of a name, in any spelling.
