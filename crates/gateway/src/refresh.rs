@@ -168,6 +168,7 @@ impl Gateway {
     }
 
     /// Gives every client the view of its new snapshot; which lists changed for whom.
+    #[expect(clippy::mutable_key_type, reason = "compiled patterns take no part in being equal")]
     fn hand_out(&self, inventories: &Arc<Vec<Arc<Inventory>>>) -> Vec<(Arc<Client>, Vec<Kind>)> {
         let mut clients = self.clients();
         clients.forget_empty_scopes(&self.0.scope);

@@ -10,6 +10,15 @@ use tokio::sync::oneshot;
 use super::{Server, tool};
 
 impl Server {
+    /// Makes other tools of all of them.
+    fn mutate(&self, id: &Raw) {
+        for tool in &mut self.script.lock().unwrap().tools {
+            tool["description"] = json!("does something else");
+        }
+        self.send(rpc::notification("notifications/tools/list_changed", None));
+        self.echo(id, "{}", "null");
+    }
+
     pub(super) async fn call(&self, id: Raw, params: Raw) {
         let wanted = ["name", "arguments", "_meta"];
         let [name, arguments, meta] = params.members(wanted).unwrap();
@@ -50,13 +59,7 @@ impl Server {
             "plod" => self.report_progress(&id, &meta, Duration::from_secs(4)).await,
             "log" => self.log(&id, &arguments, &meta).await,
             "ask" => self.ask(&id, &arguments).await,
-            "mutate" => {
-                for tool in &mut self.script.lock().unwrap().tools {
-                    tool["description"] = json!("does something else");
-                }
-                self.send(rpc::notification("notifications/tools/list_changed", None));
-                self.echo(&id, "{}", "null");
-            }
+            "mutate" => self.mutate(&id),
             "chatter" => {
                 for _ in 0..3_000 {
                     let params = br#"{"level":"info","data":"blah"}"#;
