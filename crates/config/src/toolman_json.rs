@@ -1,14 +1,25 @@
 //! Toolman's JSON: `servers` by name, and who may see what of them. TF-02, TF-12
 //!
-//! The files of MCP clients differ in the name of that one key, `mcpServers`.
+//! The files of MCP clients differ in the name of that one key, `mcpServers`; a `client-config.json` has
+//! `localServers`, each with its `tools`, and `remoteTools` of a gateway elsewhere.
 
+use std::collections::BTreeMap;
+
+use catalog::patterns::Patterns;
+use catalog::policy::Listed;
 use catalog::surface::Surface;
+use mcp::names::Namespace;
+use mcp::text::shorten;
 use toml::de::DeTable;
+use upstream::launch::Launch;
+use upstream::limits::{CALL_TIMEOUT, RESTART_DELAY_MAX, STARTUP_TIMEOUT};
+use upstream::remote::{Headers, Remote, Transport};
+use upstream::supervisor::{EraChoice, Restart, SessionChoice, Settings};
 
 use crate::fault::Faults;
 use crate::reader::Section;
 use crate::tools_toml::{self, server};
-use crate::{Config, Surroundings, performance};
+use crate::{Config, Server, Surroundings, performance};
 
 /// Reads the file's table. What is returned counts only if no fault was found.
 pub fn read(
@@ -19,23 +30,85 @@ pub fn read(
     let mut top = Section::new(table, "at the top");
     let performance = performance::read(&mut top, faults);
     let mut drafts = Vec::new();
-    let servers = top.get("servers");
-    match servers.or_else(|| top.get("mcpServers")) {
-        Some(value) => {
-            let entries = value.entries(faults).unwrap_or_default();
-            for (index, (name, value)) in entries.iter().enumerate() {
-                drafts.extend(server::read_named(name, value, index + 1, surroundings, faults));
-            }
+    let mut exposed = BTreeMap::new();
+    let remote = remote_tools(&mut top, surroundings, faults);
+    let keys = ["servers", "mcpServers", "localServers"];
+    let found = keys.into_iter().find_map(|key| top.get(key));
+    if found.is_none() && remote.is_none() {
+        faults.report(None, "no `servers`; name at least one, under `servers` or `mcpServers`");
+    }
+    let entries = found.and_then(|value| value.entries(faults)).unwrap_or_default();
+    for (index, (name, value)) in entries.iter().enumerate() {
+        let draft = server::read_named(name, value, index + 1, surroundings, faults);
+        if let Some(patterns) = draft.as_ref().and_then(|draft| draft.tools.clone()) {
+            let at = format!("servers.{}.tools", shorten(name)).into();
+            exposed.insert(Box::from(*name), Listed { at, patterns });
         }
-        None => {
-            faults.report(None, "no `servers`; name at least one, under `servers` or `mcpServers`");
-        }
+        drafts.extend(draft);
     }
     // What other programs keep in the same file.
     for key in ["$schema", "version", "description", "metadata"] {
         _ = top.get(key);
     }
-    let servers = server::finish(drafts, performance.call_timeout, faults);
-    let config = tools_toml::rest(top, servers, Surface::Filter, surroundings, faults);
+    let mut servers = server::finish(drafts, performance.call_timeout, faults);
+    if let Some((server, listed)) = remote {
+        exposed.insert(server.settings.name.as_str().into(), listed);
+        servers.push(server);
+    }
+    let mut config = tools_toml::rest(top, servers, Surface::Filter, surroundings, faults);
+    if !exposed.is_empty() {
+        // Servers that say nothing show all that they have, as these files mean it.
+        let policies = &mut config.rulebook.policies;
+        policies.fallback.allows_unknown_tools.get_or_insert(true);
+        for (server, listed) in exposed {
+            policies.exposed.entry(server).or_insert(listed);
+        }
+    }
     Config { performance, ..config }
+}
+
+/// The gateway elsewhere of a `client-config.json`, whose address is in the environment, and what is to be
+/// seen of it: `remoteTools`, all if there are none.
+fn remote_tools(
+    top: &mut Section<'_>,
+    surroundings: &Surroundings<'_>,
+    faults: &mut Faults<'_>,
+) -> Option<(Server, Listed)> {
+    let value = top.get("remoteTools")?;
+    let mut patterns = tools_toml::patterns(&value, faults);
+    if patterns.is_empty() {
+        patterns = Patterns::parse(&["*"]).unwrap_or_default();
+    }
+    let names = ["TOOLMAN_SERVER_URL", "MCP_TOOLMAN_SERVER_URL"];
+    let address = names.into_iter().find_map(|name| (surroundings.environment)(name));
+    let url = address.and_then(|address| address.parse().ok());
+    let Some(url) = url else {
+        let fix = "set TOOLMAN_SERVER_URL to the address of that gateway";
+        value.report(&format!("is about a gateway elsewhere; {fix}"), faults);
+        return None;
+    };
+    let mut headers = Headers::default();
+    if let Some(token) = (surroundings.environment)("TOOLMAN_TOKEN")
+        && headers.add("Authorization", &format!("Bearer {}", token.trim())).is_err()
+    {
+        value.report("can't be reached with TOOLMAN_TOKEN, which is no token; set it anew", faults);
+    }
+    let remote = Remote { url, transport: Transport::Auto, headers };
+    let settings = Settings {
+        name: "remote".parse().ok()?,
+        launch: Launch::Url(remote),
+        era: EraChoice::Auto,
+        session: SessionChoice::Shared,
+        restart: Restart::OnFailure { delay_max: RESTART_DELAY_MAX },
+        startup_timeout: STARTUP_TIMEOUT,
+        call_timeout: CALL_TIMEOUT,
+        idle_timeout: None,
+    };
+    let server = Server {
+        namespace: Namespace::default(),
+        settings,
+        written: serde_json::Map::default(),
+        runs_in_shell: false,
+    };
+    Some((server, Listed { at: "remoteTools".into(), patterns }))
 }

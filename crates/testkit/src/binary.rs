@@ -66,6 +66,10 @@ impl Folder {
         for variable in [
             "TOOLMAN_CONFIG",
             "TOOLMAN_CONFIG_PATH",
+            "TOOLMAN_PORT",
+            "TOOLMAN_SERVER_URL",
+            "TOOLMAN_TOKEN",
+            "MCP_TOOLMAN_SERVER_URL",
             "TOOLMAN_LOG",
             "DATA_DIR",
             "BEARER_TOKEN",

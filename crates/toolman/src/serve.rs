@@ -12,7 +12,7 @@ const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALH
 
 pub async fn run(cli: &Cli, serve: &Serve) -> anyhow::Result<i32> {
     let plan = Plan::read(cli)?.audited();
-    let listen = serve.listen.or(plan.http.listen).unwrap_or(LISTEN);
+    let listen = serve.listen.or(plan.http.listen).map_or_else(usual, Ok)?;
     let given = data_dir::given_token(serve.token_file.as_deref(), &plan.http)?;
     let token = match given {
         Some(token) => token,
@@ -31,4 +31,13 @@ pub async fn run(cli: &Cli, serve: &Serve) -> anyhow::Result<i32> {
     let address = listener.local_addr()?;
     let banner = |_: &Host| format!("toolman serves {scheme}://{address}/mcp\n");
     up::serve(plan.start(cli), listener, settings, banner).await
+}
+
+/// The address that is served on where none is named: a port may be in the environment.
+fn usual() -> Result<SocketAddr, Misuse> {
+    let Ok(port) = std::env::var("TOOLMAN_PORT") else { return Ok(LISTEN) };
+    let port = port.trim().parse();
+    let port =
+        port.map_err(|_| Misuse("TOOLMAN_PORT is no port; use a number up to 65535".into()))?;
+    Ok(SocketAddr::new(LISTEN.ip(), port))
 }

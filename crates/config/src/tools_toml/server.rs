@@ -4,6 +4,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
+use catalog::patterns::Patterns;
 use mcp::names::{NameError, Namespace, UpstreamName};
 use mcp::text::shorten;
 use mcp::version::Era;
@@ -12,7 +13,7 @@ use upstream::launch::{Command, CommandLine, Launch};
 use upstream::limits::{CALL_TIMEOUT, IDLE_TIMEOUT, RESTART_DELAY_MAX, STARTUP_TIMEOUT};
 use upstream::supervisor::{EraChoice, Restart, SessionChoice, Settings};
 
-use super::{TOP_KEYS, names, remote};
+use super::{TOP_KEYS, names, patterns, remote};
 use crate::duration::{self, DurationError};
 use crate::expand::expand;
 use crate::fault::Faults;
@@ -36,6 +37,8 @@ pub struct Draft {
     call_timeout: Option<Duration>,
     idle_timeout: Option<Duration>,
     written: serde_json::Map<String, serde_json::Value>,
+    /// The tools that may be seen of it, where it says so itself.
+    pub tools: Option<Patterns>,
 }
 
 /// The servers that are to run, each under its name.
@@ -118,7 +121,9 @@ pub fn read_named(
         }
     };
     let keys = Keys { cwd: "workingDirectory", splits_commands: false };
+    let tools = section.get("tools").map(|value| patterns(&value, faults));
     let mut draft = draft(value, section, names, keys, (position, surroundings), faults);
+    draft.tools = tools;
     if let Some(Launch::Command(command)) = &mut draft.launch {
         fill_in(command, key, surroundings.folder);
     }
@@ -176,6 +181,7 @@ fn draft(
             .map(|_| wait(&mut section, "timeout", CALL_TIMEOUT, faults)),
         idle_timeout: idle_timeout(&mut section, faults),
         written: value.json().as_object().cloned().unwrap_or_default(),
+        tools: None,
     };
     section.close(&TOP_KEYS, faults);
     draft

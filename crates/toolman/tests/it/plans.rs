@@ -218,3 +218,29 @@ async fn example_shows_each_kind_of_agent_what_its_work_needs() {
         }
     }
 }
+
+#[tokio::test]
+async fn client_config_serves_local_tools_and_those_of_a_gateway_elsewhere() {
+    let up =
+        crate::up::Up::start(&crate::folder("surface = \"filter\"", &[("far", "echo tree")])).await;
+    let local = example("fake_upstream");
+    let text = json!({"remoteTools": ["far_echo"], "localServers": {
+        "near": {"command": local, "args": ["echo", "fail"], "tools": ["fail"],
+            "workingDirectory": "project_root", "env": {"WHERE": "{{project_dir}}"}},
+        "open": {"command": local, "args": ["tree"]}}});
+    let folder = with_json(&text.to_string());
+    let missing = folder.run(&["check"]).await;
+    let said = String::from_utf8(missing.stderr).unwrap();
+    assert!(
+        said.contains("`remoteTools` is about a gateway elsewhere; set TOOLMAN_SERVER_URL"),
+        "{said}"
+    );
+    let mut command = folder.command(&["--agent", "x", "tools", "list", "--json"]);
+    command.env("TOOLMAN_SERVER_URL", format!("http://{}/mcp", up.address));
+    command.env("TOOLMAN_TOKEN", &up.token);
+    let output = command.output().await.unwrap();
+    let tools: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let tools = tools.as_array().unwrap();
+    let names: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["far_echo", "near_fail", "open_tree"]);
+}
