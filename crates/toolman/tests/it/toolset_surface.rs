@@ -261,3 +261,19 @@ async fn tool_that_changes_while_it_is_equipped_is_withheld_at_once_and_after_a_
     assert_eq!(saved["mine"]["tools"][0]["namespacedName"], "git.echo");
     assert!(saved["mine"]["tools"][0]["refId"].as_str().unwrap().starts_with("sha256:"));
 }
+
+#[tokio::test]
+async fn official_clients_walk_through_toolsets() {
+    let _loud = crate::MACHINE.read().await;
+    let python = testkit::peers::python_program("sdk1", "python");
+    for (surface, rules) in
+        [("toolset", ""), ("dynamic", "[toolsets]\nread = [\"git:echo\"]\nfail = [\"git:fail\"]\n")]
+    {
+        for (program, script) in [(python.as_str(), "toolsets.py"), ("node", "toolsets.mjs")] {
+            let head = format!("surface = \"{surface}\"\n{rules}");
+            let folder = folder(&head, &[("git", "echo fail")]);
+            let path = folder.path().to_str().unwrap().to_owned();
+            crate::real_peers::run(program, script, &[crate::TOOLMAN, &path, surface]).await;
+        }
+    }
+}
