@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::binary::Folder;
 
-use crate::{TOOLMAN, fake, folder};
+use crate::{TOOLMAN, example, fake, folder};
 
 const RULES: &str = "surface = \"filter\"\n[audit]\n[exposed_tools]\ngit = [\"echo\", \"tree\"]\n\
     [security_settings]\nrequire_confirmation = [\"git:tree\"]\n";
@@ -69,4 +69,26 @@ async fn policy_is_suggested_by_use_and_tried_on_it() {
     let (code, said) = run(&folder, &["policy", "test", "none.toml"]).await;
     assert_eq!(code, Some(2));
     assert!(said.contains("none.toml: no such file"), "{said}");
+}
+
+#[tokio::test]
+async fn settings_of_the_file_switch_the_trail_and_the_log_on() {
+    // TF-09
+    let folder = Folder::new(TOOLMAN);
+    let command = example("fake_upstream");
+    let text = json!({"servers": {"git": {"command": command, "args": ["echo"]}},
+        "security_settings": {"audit_all_calls": true, "log_level": "info"}});
+    std::fs::write(folder.path().join("toolman.json"), text.to_string()).unwrap();
+    let mut running = folder.start_as("dev").await;
+    running.client.call("git_echo", json!({})).await;
+    running.client.close().await;
+    running.ended().await;
+    let log = running.log().await;
+    assert!(log.contains("connected") && log.contains("dev"), "{log}");
+    let (_, shown) = run(&folder, &["audit", "show", "--json"]).await;
+    assert_eq!(
+        shown.lines().filter(|line| line.contains("\"asked\":\"git_echo\"")).count(),
+        1,
+        "{shown}"
+    );
 }

@@ -12,7 +12,9 @@ use crate::connection::{Connection, Heard, Listener, Loss, jittered};
 use crate::conversation::{Introduction, Problem, introduce, read_lists};
 use crate::hearing;
 use crate::launch::{Launch, Process};
-use crate::limits::{DRAIN_MAX, HEALTHY_AFTER, LIST_AGE_MIN, REOPEN_DELAY_MAX, STARTUP_LATE_MAX};
+use crate::limits::{
+    DRAIN_MAX, EXIT_CODE_MAX, HEALTHY_AFTER, LIST_AGE_MIN, REOPEN_DELAY_MAX, STARTUP_LATE_MAX,
+};
 use crate::meeting::{Met, Stranger};
 use crate::remote::Remote;
 use crate::stderr::StderrTail;
@@ -296,7 +298,7 @@ pub(super) async fn ended(process: Option<&mut Process>, connection: &Connection
             };
             // A server that closed its end can't be talked to, whether or not it still runs; but
             // as a rule it has ended, and its exit code says more.
-            let reason = timeout(DRAIN_MAX, process.ended()).await;
+            let reason = timeout(EXIT_CODE_MAX, process.ended()).await;
             reason.unwrap_or_else(|_| format!("has closed its {half}"))
         }
     }
