@@ -52,8 +52,16 @@ pub fn toolset_view(text: &str, toolsets: &str, exposure: Exposure, surface: Sur
 }
 
 fn assemble(text: &str, rules: &Rules, scope: &Scope) -> Catalog {
-    let parsed: Vec<_> = text.lines().map(parse_line).collect();
-    let offers: Vec<_> = parsed
+    assemble_of(&text.lines().map(parse_line).collect::<Vec<_>>(), rules, scope)
+}
+
+/// The catalog of what upstreams offer.
+pub fn assemble_of(
+    offered: &[(UpstreamName, Namespace, Inventory)],
+    rules: &Rules,
+    scope: &Scope,
+) -> Catalog {
+    let offers: Vec<_> = offered
         .iter()
         .map(|(upstream, namespace, inventory)| Offer {
             upstream,

@@ -3,23 +3,10 @@
 use serde_json::{Value, json};
 use testkit::binary::Folder;
 use testkit::client::alone;
-use testkit::http::{HttpAnswer, send, send_raw};
+use testkit::http::send_raw;
 
 use crate::up::{Up, request};
 use crate::{TOOLMAN, fake, folder};
-
-async fn ask(up: &Up, method: &str, path: &str, more: &[(&str, &str)], body: &str) -> HttpAnswer {
-    let bearer = format!("Bearer {}", up.token);
-    let mut headers = vec![("Authorization", bearer.as_str())];
-    headers.extend(more);
-    send(&up.address, method, path, &headers, body).await
-}
-
-async fn tools(up: &Up, headers: &[(&str, &str)]) -> Vec<String> {
-    let list = ask(up, "GET", "/tools", headers, "").await.json();
-    let tools = list["tools"].as_array().expect("there is a list");
-    tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
-}
 
 #[tokio::test]
 async fn arguments_are_refused_that_the_rules_and_the_server_could_read_differently() {
@@ -98,7 +85,7 @@ async fn who_says_twice_who_he_is_is_nobody_at_all() {
     let rules = "surface = \"filter\"\n[http]\ntrusted_peers = [\"127.0.0.1\"]\n[agents.dev]\n\
         tool_overrides.git = [\"echo\"]\n[default_policy]\nallow_unknown_tools = true\n";
     let up = Up::start(&folder(rules, &[("git", "echo tree")])).await;
-    assert_eq!(tools(&up, &[("X-Agent-Id", "dev")]).await, ["git_echo"]);
+    assert_eq!(up.tools(&[("X-Agent-Id", "dev")]).await, ["git_echo"]);
     for more in [
         "X-Agent-Id: dev\r\nX-Agent-Id: other\r\n",
         "mcp-client-id: a\r\nmcp-client-id: b\r\n",
@@ -120,18 +107,18 @@ async fn limit_of_tools_counts_all_of_them_wherever_one_looks() {
     let rules = "surface = \"filter\"\n[default_policy]\nallow_unknown_tools = true\n\
         max_tools_per_agent = 2\n";
     let up = Up::start(&folder(rules, &[("a", "echo"), ("b", "echo tree")])).await;
-    assert_eq!(tools(&up, &[]).await, ["a_echo", "b_echo"]);
-    assert_eq!(tools(&up, &[("X-Namespace", "b")]).await, ["b_echo"]);
-    assert_eq!(ask(&up, "POST", "/tools/b_tree", &[("X-Namespace", "b")], "{}").await.status, 404);
+    assert_eq!(up.tools(&[]).await, ["a_echo", "b_echo"]);
+    assert_eq!(up.tools(&[("X-Namespace", "b")]).await, ["b_echo"]);
+    assert_eq!(up.ask("POST", "/tools/b_tree", &[("X-Namespace", "b")], "{}").await.status, 404);
 }
 
 #[tokio::test]
 async fn operators_figures_are_not_for_agents() {
     let rules = "[tokens.dev]\ntoken = \"dev-0123456789abcdef\"\n";
     let mut up = Up::start(&folder(rules, &[("git", "echo")])).await;
-    assert_eq!(ask(&up, "GET", "/metrics", &[], "").await.status, 200);
+    assert_eq!(up.ask("GET", "/metrics", &[], "").await.status, 200);
     up.token = "dev-0123456789abcdef".to_owned();
-    assert_eq!(ask(&up, "GET", "/metrics", &[], "").await.status, 403);
+    assert_eq!(up.ask("GET", "/metrics", &[], "").await.status, 403);
 }
 
 #[tokio::test]
@@ -169,7 +156,7 @@ async fn many_grants_at_once_leave_the_catalog_alive() {
         let names: Vec<_> =
             (0..9).filter(|bit| number >> bit & 1 == 1).map(|bit| format!("t{bit}")).collect();
         let granted = [("mcp-toolset-permissions", &*names.join(","))];
-        let opened = ask(&up, "POST", "/granted", &granted, &hello.to_string()).await;
+        let opened = up.ask("POST", "/granted", &granted, &hello.to_string()).await;
         assert_eq!(opened.status, 200, "{}", opened.body);
     }
     // The server has one tool more from now on, and everybody hears of it.

@@ -58,6 +58,27 @@ impl Up {
         send(&self.address, method, "/mcp", &headers, body).await
     }
 
+    /// Any request to any path, with the token.
+    pub async fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        more: &[(&str, &str)],
+        body: &str,
+    ) -> HttpAnswer {
+        let authorization = format!("Bearer {}", self.token);
+        let mut headers = vec![("Authorization", authorization.as_str())];
+        headers.extend(more);
+        send(&self.address, method, path, &headers, body).await
+    }
+
+    /// The names of the tools that REST lists for a request with these headers.
+    pub async fn tools(&self, headers: &[(&str, &str)]) -> Vec<String> {
+        let list = self.ask("GET", "/tools", headers, "").await.json();
+        let tools = list["tools"].as_array().expect("there is a list");
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    }
+
     pub async fn initialize(&mut self) {
         let params = json!({"protocolVersion": "2025-11-25", "capabilities": {},
             "clientInfo": {"name": "test", "version": "0"}});

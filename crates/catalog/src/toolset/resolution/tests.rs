@@ -3,17 +3,19 @@
 use std::sync::Arc;
 
 use mcp::items::{Inventory, Kind};
-use mcp::names::{Namespace, UpstreamName};
 use mcp::rpc::Raw;
 use serde_json::{Value, json};
 
 use super::{Resolution, State, changes};
-use crate::snapshot::{Catalog, Offer, Rules};
+use crate::scope::Scope;
+use crate::snapshot::{Catalog, Rules};
+use crate::surface::Surface;
+use crate::testing::assemble_of;
 use crate::toolset::{Reference, Toolset};
 
 /// A catalog with these tools, by server.
 fn catalog(servers: &[(&str, &[Value])]) -> Arc<Catalog> {
-    let parsed: Vec<(UpstreamName, Namespace, Inventory)> = servers
+    let offered: Vec<_> = servers
         .iter()
         .map(|(name, tools)| {
             let mut inventory = Inventory::default();
@@ -21,17 +23,7 @@ fn catalog(servers: &[(&str, &[Value])]) -> Arc<Catalog> {
             (name.parse().unwrap(), name.parse().unwrap(), inventory)
         })
         .collect();
-    let offers: Vec<_> = parsed
-        .iter()
-        .map(|(upstream, namespace, inventory)| Offer {
-            upstream,
-            namespace,
-            own_namespace: namespace,
-            inventory,
-            toolset: None,
-        })
-        .collect();
-    Arc::new(Catalog::assemble(&offers, &Rules::default(), &[]))
+    Arc::new(assemble_of(&offered, &Rules::default(), &Scope::of(Surface::Filter)))
 }
 
 fn tool(name: &str) -> Value {
