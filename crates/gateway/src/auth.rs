@@ -21,6 +21,13 @@ pub struct Caller {
     pub claims: Claims,
 }
 
+impl Caller {
+    /// Whether it has shown the operator's own token: one that proves no agent.
+    pub fn is_operator(&self) -> bool {
+        self.identity.agent.is_none()
+    }
+}
+
 /// What a caller only says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims {

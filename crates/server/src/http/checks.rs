@@ -99,13 +99,47 @@ pub struct Proof {
     token: Box<[u8]>,
     claims: [Option<Box<[u8]>>; 3],
     pub caller: Caller,
-    /// The place of its first request, and the same as this caller may see it.
-    pub standing: OnceLock<(Place, Place)>,
+    /// What its first request has asked for, and where that led.
+    standing: OnceLock<Standing>,
     /// The client that the caller is at the place of its first request that stood alone.
     pub principal: OnceLock<(Place, Arc<Client>)>,
 }
 
+/// A place as a caller may see it, by what was asked for.
+pub struct Standing {
+    base: Place,
+    asked: Asked<Box<[u8]>>,
+    place: Place,
+}
+
+/// What a request says of its place: in its path, its query, and three header fields.
+type Asked<T> = [Option<T>; 5];
+
+fn asked<'h>(head: &Head<'h>, toolset: Option<&'h str>) -> Asked<&'h [u8]> {
+    [
+        toolset.map(str::as_bytes),
+        head.uri.query().map(str::as_bytes),
+        told(head.namespace),
+        told(head.toolsets),
+        told(head.tools),
+    ]
+}
+
 impl Proof {
+    /// Where a request that asks for the same has led.
+    pub fn place(&self, base: &Place, head: &Head<'_>, toolset: Option<&str>) -> Option<Place> {
+        let known = self.standing.get()?;
+        let is_same = known.base == *base
+            && known.asked.each_ref().map(Option::as_deref) == asked(head, toolset);
+        is_same.then(|| known.place.clone())
+    }
+
+    /// Keeps where a request has led, if it is the first.
+    pub fn keep_place(&self, base: Place, head: &Head<'_>, toolset: Option<&str>, place: Place) {
+        let asked = asked(head, toolset).map(|part| part.map(Into::into));
+        _ = self.standing.set(Standing { base, asked, place });
+    }
+
     /// Whether a request shows the same, so that it needs no closer look.
     pub fn holds_for(&self, head: &Head<'_>) -> bool {
         // Several clients may share a connection, so that none may guess what another has shown.
@@ -119,11 +153,12 @@ impl Proof {
 
 /// What a request says of its caller.
 fn claims<'h>(head: &Head<'h>) -> [Option<&'h [u8]>; 3] {
-    let told = |field: Field<'h>| {
-        let value = field.value().map(HeaderValue::as_bytes);
-        if field.is_repeated { Some(&b""[..]) } else { value }
-    };
     [told(head.agent), told(head.client), told(head.permissions)]
+}
+
+fn told(field: Field<'_>) -> Option<&[u8]> {
+    let value = field.value().map(HeaderValue::as_bytes);
+    if field.is_repeated { Some(&b""[..]) } else { value }
 }
 
 impl fmt::Debug for Proof {

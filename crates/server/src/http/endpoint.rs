@@ -108,7 +108,7 @@ impl Endpoint {
         };
         match (head.path(), head.method) {
             (path, _) if self.place_at(path).is_some() => {}
-            ("/metrics", &Method::GET) if proof.caller.identity.agent.is_none() => {
+            ("/metrics", &Method::GET) if proof.caller.is_operator() => {
                 return Ok(self.show_metrics());
             }
             ("/metrics", &Method::GET) => {
@@ -164,16 +164,20 @@ impl Endpoint {
     /// Where a request is made: by its path, or the usual place, and by the namespace it names.
     pub(super) fn place(&self, proof: &Proof, head: &Head<'_>) -> Result<Place, Refused> {
         let usual = || self.gateway.place();
-        let place = self.place_at(head.path()).cloned().unwrap_or_else(usual);
-        let choice = Choice::of(head, self.toolset_at(head.path()));
-        if !choice.is_empty() {
-            // Rare, and so not kept: it is what a client says as it connects.
-            let standing = self.standing(proof, head, &place)?;
-            let chosen = self.gateway.choose(&standing, choice.toolsets(), choice.tools());
-            let reason = "no toolset and no tool is chosen that there is";
-            return chosen.map_or_else(|| refuse(StatusCode::NOT_FOUND, reason), Ok);
+        let base = self.place_at(head.path()).cloned().unwrap_or_else(usual);
+        let toolset = self.toolset_at(head.path());
+        if let Some(known) = proof.place(&base, head, toolset) {
+            return Ok(known);
         }
-        self.standing(proof, head, &place)
+        let mut place = self.standing(proof, head, &base)?;
+        let choice = Choice::of(head, toolset);
+        if !choice.is_empty() {
+            let chosen = self.gateway.choose(&place, choice.toolsets(), choice.tools());
+            let reason = "no toolset and no tool is chosen that there is";
+            place = chosen.map_or_else(|| refuse(StatusCode::NOT_FOUND, reason), Ok)?;
+        }
+        proof.keep_place(base, head, toolset, place.clone());
+        Ok(place)
     }
 
     /// The toolset that a path below the usual one names.
@@ -185,11 +189,6 @@ impl Endpoint {
 
     /// A place as the caller may see it.
     fn standing(&self, proof: &Proof, head: &Head<'_>, place: &Place) -> Result<Place, Refused> {
-        if head.namespace.value().is_none()
-            && let Some((_, standing)) = proof.standing.get().filter(|(known, _)| known == place)
-        {
-            return Ok(standing.clone());
-        }
         let namespace = match (head.namespace.value(), head.namespace.text()) {
             (None, _) => None,
             (_, Some(name)) if !name.is_empty() && !head.namespace.is_repeated => Some(name),
@@ -199,11 +198,7 @@ impl Endpoint {
             }
         };
         let caller = &proof.caller;
-        let standing = self.gateway.stand(place, caller, namespace);
-        if let (Ok(standing), None) = (&standing, namespace) {
-            _ = proof.standing.set((place.clone(), standing.clone()));
-        }
-        standing.or_else(|misplaced| {
+        self.gateway.stand(place, caller, namespace).or_else(|misplaced| {
             let names = self.gateway.namespaces_in(place, caller);
             let names: Vec<_> = names.iter().map(|name| format!("`{}`", name.as_str())).collect();
             let names = names.join(", ");

@@ -277,3 +277,24 @@ async fn official_clients_walk_through_toolsets() {
         }
     }
 }
+
+#[tokio::test]
+async fn choice_of_one_request_is_not_that_of_the_next_on_its_connection() {
+    let up = Up::start(&folder("surface = \"filter\"", &SERVERS)).await;
+    let (address, token) = (&up.address, &up.token);
+    let get = |path: &str, more: &str| {
+        format!(
+            "GET {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n{more}\r\n"
+        )
+    };
+    let all = [
+        get("/tools?tools=git_fail", ""),
+        get("/tools?tools=git_fail", ""),
+        get("/tools", "X-Namespace: hub\r\n"),
+        get("/tools", "X-MCP-Tools: git_tree\r\nConnection: close\r\n"),
+    ];
+    let answers = testkit::http::send_raw(address, all.concat()).await.body;
+    let times = |name: &str| answers.matches(&format!("\"name\":\"{name}\"")).count();
+    let found = ["git_fail", "git_tree", "hub_echo", "hub_chatter", "git_echo"].map(times);
+    assert_eq!(found, [2, 1, 1, 1, 0], "{answers}");
+}
