@@ -34,7 +34,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use catalog::ceiling::Ceiling;
 use catalog::policy::Policies;
 use catalog::policy::permissions::Permissions;
 use catalog::scope::Scope;
@@ -116,8 +115,8 @@ struct Shared {
     policies: Policies,
     permissions: Permissions,
     library: Arc<dyn Store>,
-    /// The toolset that clients begin with: what was equipped before the start.
-    last_equipped: Option<Arc<Toolset>>,
+    /// The toolset that clients begin with where one can be equipped: the last one, looked up once.
+    last_equipped: OnceLock<Option<Arc<Toolset>>>,
     pace: Pace,
     consents: Consents,
     memory: Memory,
@@ -151,17 +150,8 @@ struct Clients {
     principals: HashMap<(Arc<Identity>, Arc<Scope>), Arc<Client>>,
     /// The view that a client begins with, in each scope that somebody has connected to.
     initial: HashMap<Arc<Scope>, Arc<View>>,
-}
-
-/// The toolset that was equipped last, if it is still saved.
-fn last_equipped(library: &dyn Store) -> Option<Arc<Toolset>> {
-    match library.read() {
-        Ok(document) => document.toolsets.get(&document.last_equipped?).cloned(),
-        Err(problem) => {
-            tracing::warn!("saved toolsets can't be read: {problem}");
-            None
-        }
-    }
+    /// All that there is, kept where tools are counted.
+    whole: Option<Arc<Catalog>>,
 }
 
 impl Clients {
@@ -193,12 +183,6 @@ impl Gateway {
         let named =
             upstreams.iter().map(|(_, upstream)| (upstream.name().clone(), upstream.clone()));
         let scope = Arc::new(Scope { surface: settings.surface, ..Scope::default() });
-        let nothing = Arc::new(scope.assemble(&[], &settings.rules));
-        let last_equipped = last_equipped(&*settings.library);
-        let mut selection = settings.rules.first_selection(scope.surface);
-        selection.equipped = last_equipped.clone().filter(|_| scope.surface == Surface::Toolset);
-        let ceiling = Ceiling::of(&nothing, &nothing, &settings.policies, &scope, refresh::now());
-        let initial = View::new(nothing, Arc::new(ceiling), selection, Arc::clone(&scope));
         let names = upstreams.iter().map(|(_, upstream)| upstream.name().clone());
         let metrics = Metrics::of(names);
         let lazy = lazy::among(&upstreams, &settings.rules);
@@ -207,7 +191,7 @@ impl Gateway {
             rules: settings.rules,
             policies: settings.policies,
             permissions: settings.permissions,
-            last_equipped,
+            last_equipped: OnceLock::new(),
             library: settings.library,
             pace: settings.pace,
             consents: Consents::new(),
@@ -219,7 +203,8 @@ impl Gateway {
             clients: Mutex::new(Clients {
                 connected: HashMap::new(),
                 principals: HashMap::new(),
-                initial: HashMap::from_iter([(scope, Arc::new(initial))]),
+                initial: HashMap::new(),
+                whole: None,
             }),
             last_client: AtomicU64::new(0),
             metrics,

@@ -14,6 +14,7 @@ use catalog::scope::Scope;
 use catalog::selection::Selection;
 use catalog::snapshot::{Catalog, Offer};
 use catalog::surface::Surface;
+use catalog::toolset::Toolset;
 use catalog::view::View;
 use mcp::items::{Inventory, Kind};
 use mcp::names::UpstreamName;
@@ -23,6 +24,7 @@ use upstream::relay::Upcall;
 use upstream::supervisor::Event;
 
 use crate::client::{Client, Owner};
+use crate::library::Store;
 use crate::limits::{EDGE_LOOK_MAX, EVENTS_MAX, SCOPES_MAX};
 use crate::{Clients, Gateway};
 
@@ -118,7 +120,7 @@ impl Gateway {
             None => self.assemble(scope, &self.0.shown.load()),
         };
         let scope = Arc::new(scope.clone());
-        let ceiling = self.ceiling(&catalog, &scope, &self.0.shown.load());
+        let ceiling = self.ceiling(&catalog, &scope, clients.whole.as_deref());
         let selection = self.first_selection(scope.surface);
         let view = View::new(catalog, ceiling, selection, Arc::clone(&scope));
         let view = Arc::new(view);
@@ -130,24 +132,15 @@ impl Gateway {
     fn first_selection(&self, surface: Surface) -> Selection {
         let mut selection = self.0.rules.first_selection(surface);
         if surface == Surface::Toolset {
-            selection.equipped.clone_from(&self.0.last_equipped);
+            let last = self.0.last_equipped.get_or_init(|| last_equipped(&*self.0.library));
+            selection.equipped.clone_from(last);
         }
         selection
     }
 
-    fn ceiling(
-        &self,
-        catalog: &Arc<Catalog>,
-        scope: &Scope,
-        inventories: &[Arc<Inventory>],
-    ) -> Arc<Ceiling> {
-        let policies = &self.0.policies;
-        // Tools are counted in all that there is, wherever they are looked at.
-        let whole = match policies.fallback.tools_max {
-            Some(_) => self.assemble(&Scope::of(Surface::Filter), inventories),
-            None => Arc::clone(catalog),
-        };
-        let ceiling = Ceiling::of(catalog, &whole, policies, scope, now());
+    fn ceiling(&self, catalog: &Catalog, scope: &Scope, whole: Option<&Catalog>) -> Arc<Ceiling> {
+        let whole = whole.unwrap_or(catalog);
+        let ceiling = Ceiling::of(catalog, whole, &self.0.policies, scope, now());
         if ceiling.cut > 0 {
             let agent = scope.rights.agent().unwrap_or("anybody");
             let cut = ceiling.cut;
@@ -172,6 +165,8 @@ impl Gateway {
     fn hand_out(&self, inventories: &Arc<Vec<Arc<Inventory>>>) -> Vec<(Arc<Client>, Vec<Kind>)> {
         let mut clients = self.clients();
         clients.forget_empty_scopes(&self.0.scope);
+        let has_limit = self.0.policies.fallback.tools_max.is_some();
+        clients.whole = has_limit.then(|| self.assemble(&Scope::of(Surface::Filter), inventories));
         let mut grounds: Vec<(Arc<Scope>, Arc<Catalog>)> = Vec::new();
         let mut fresh = HashMap::new();
         let views = clients.connected.values().map(|client| client.view());
@@ -188,7 +183,7 @@ impl Gateway {
                     catalog
                 }
             };
-            let ceiling = self.ceiling(&catalog, scope, inventories);
+            let ceiling = self.ceiling(&catalog, scope, clients.whole.as_deref());
             fresh.insert(Arc::clone(scope), (catalog, ceiling));
         }
         // Clients that have chosen nothing share one view, which is rendered once.
@@ -259,6 +254,17 @@ async fn come_near(edge: Option<SystemTime>) {
     let Some(edge) = edge else { return pending().await };
     let left = edge.duration_since(SystemTime::now()).unwrap_or_default();
     sleep(left.min(EDGE_LOOK_MAX)).await;
+}
+
+/// The toolset that was equipped last, if it is still saved.
+fn last_equipped(library: &dyn Store) -> Option<Arc<Toolset>> {
+    match library.read() {
+        Ok(document) => document.toolsets.get(&document.last_equipped?).cloned(),
+        Err(problem) => {
+            tracing::warn!("saved toolsets can't be read: {problem}");
+            None
+        }
+    }
 }
 
 /// The kinds whose lists differ between two views.
