@@ -1,8 +1,12 @@
 //! The chain: every line carries the hash of the one before.
 
+use std::io::Write as _;
+use std::time::SystemTime;
+
 use aws_lc_rs::digest::{SHA256, digest};
 use mcp::text::hexadecimal;
 
+use crate::calendar::moment;
 use crate::entry::{Event, Line};
 
 /// Where a chain ends: the next line goes on from here.
@@ -28,12 +32,17 @@ impl Link {
     }
 
     /// Adds a line for an event to `out` and goes on behind it.
-    pub fn add(&mut self, at: String, event: Event, out: &mut Vec<u8>) {
-        let line = Line { seq: self.seq + 1, prev: std::mem::take(&mut self.hash), at, event };
-        let start = out.len();
+    pub fn add(&mut self, at: SystemTime, event: &Event<'_>, out: &mut Vec<u8>) {
+        let (start, seq) = (out.len(), self.seq + 1);
         // Writing plain data to memory has no way to fail.
-        _ = serde_json::to_writer(&mut *out, &line);
-        *self = Link { seq: line.seq, hash: hash(&out[start..]) };
+        _ = write!(out, r#"{{"seq":{seq},"prev":"{}","at":""#, self.hash);
+        out.extend_from_slice(&moment(at));
+        out.push(b'"');
+        let brace = out.len();
+        _ = serde_json::to_writer(&mut *out, event);
+        // The members of the event follow in the same object.
+        out[brace] = b',';
+        *self = Link { seq, hash: hash(&out[start..]) };
         out.push(b'\n');
     }
 }

@@ -1,13 +1,17 @@
 //! What a line of the trail says.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::shape::Shape;
 
 /// What stands for something that has no name.
 pub const NOTHING: &str = "-";
 
 /// One line: a link of the chain, and what happened.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Line {
     /// The position in the chain, from 1.
     pub seq: u64,
@@ -16,15 +20,15 @@ pub struct Line {
     /// When it happened; see [`crate::calendar::moment`].
     pub at: String,
     #[serde(flatten)]
-    pub event: Event,
+    pub event: Event<'static>,
 }
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
-pub enum Event {
+pub enum Event<'a> {
     /// Somebody wanted to use something.
-    Call(Box<Call>),
+    Call(Box<Call<'a>>),
     /// A process began to write; its sessions have this mark.
     Started { run: String, version: String },
     /// The line before was not written to its end, and is kept as it is.
@@ -36,51 +40,52 @@ pub enum Event {
     Other,
 }
 
-/// A request to call a tool, read a resource or get a prompt.
+/// A request to call a tool, read a resource or get a prompt. What is written is borrowed from where
+/// it is known: there is a line for every call.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
-pub struct Call {
-    pub method: String,
+pub struct Call<'a> {
+    pub method: Cow<'a, str>,
     /// The name or URI as the client wrote it.
-    pub asked: String,
+    pub asked: Cow<'a, str>,
     /// The exposed name of what it means, if that is anything.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
+    pub name: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<String>,
+    pub namespace: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub upstream: Option<String>,
+    pub upstream: Option<Cow<'a, str>>,
     /// Its name at the upstream.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub item: Option<String>,
+    pub item: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ref_id: Option<String>,
+    pub ref_id: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
+    pub agent: Option<Cow<'a, str>>,
     /// The client's own name and version.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub client: Option<String>,
+    pub client: Option<Cow<'a, str>>,
     /// Not the secret id of a session, but a number that means the same one.
-    pub session: String,
+    pub session: Cow<'a, str>,
     /// The id that the client gave to its request, as JSON.
-    pub request: String,
+    pub request: Cow<'a, str>,
     pub decision: Decision,
     /// The rule that has decided, where one is known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rule: Option<String>,
+    pub rule: Option<Cow<'a, str>>,
     pub status: Status,
     /// What went wrong, in words of ours or of the upstream.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    pub error: Option<Cow<'a, str>>,
     /// Names and types of the arguments.
-    pub arguments: Value,
+    pub arguments: Shape<'a>,
     /// The arguments themselves, where that is switched on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<Value>,
     pub latency_us: u64,
     pub bytes_in: u64,
     pub bytes_out: u64,
-    pub revision: String,
+    pub revision: Cow<'a, str>,
     /// Whether the result was too large to be looked at: the tool may say in it that it has failed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unread: bool,
@@ -154,7 +159,7 @@ impl Status {
     }
 }
 
-impl Call {
+impl Call<'_> {
     /// What it is about: the exposed name, else what was asked for, if anything was.
     pub fn subject(&self) -> &str {
         match &self.name {

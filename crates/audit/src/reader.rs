@@ -23,19 +23,19 @@ pub struct Filter {
 }
 
 impl Filter {
-    fn wants(&self, at: &str, call: &Call) -> bool {
+    fn wants(&self, at: &str, call: &Call<'_>) -> bool {
         let is_named = |wanted: &String| {
             let fits = |name: &str| match wanted.strip_suffix('*') {
                 Some(start) => name.starts_with(start),
                 None => name == wanted,
             };
-            [Some(call.asked.as_str()), call.name.as_deref(), call.item.as_deref()]
+            [Some(&*call.asked), call.name.as_deref(), call.item.as_deref()]
                 .into_iter()
                 .flatten()
                 .any(fits)
         };
         self.since.as_deref().is_none_or(|since| at >= since)
-            && self.agent.as_ref().is_none_or(|agent| call.agent.as_ref() == Some(agent))
+            && self.agent.as_ref().is_none_or(|agent| call.agent.as_deref() == Some(agent))
             && self.tool.as_ref().is_none_or(is_named)
             && !(self.denied && call.is_allowed())
     }
@@ -51,7 +51,7 @@ impl Filter {
 pub fn each_call(
     folder: &Path,
     filter: &Filter,
-    mut act: impl FnMut(&str, &Call),
+    mut act: impl FnMut(&str, &Call<'static>),
 ) -> Result<usize, Error> {
     let mut unreadable = 0;
     for file in files::list(folder)?.into_iter().filter(|file| filter.looks_into(*file)) {

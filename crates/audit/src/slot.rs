@@ -16,7 +16,7 @@ pub struct Slot {
     /// Where its chain has ended.
     pub link: Link,
     /// What is to be said of a line that a former process has left unfinished.
-    pub torn: Option<Event>,
+    pub torn: Option<Event<'static>>,
     /// Held for as long as the slot is; the system lets go of it however the process ends.
     _lock: File,
 }

@@ -42,8 +42,8 @@ impl Stats {
         Stats { by, rows: HashMap::new() }
     }
 
-    pub fn add(&mut self, call: &Call) {
-        let agent = || call.agent.clone().unwrap_or_else(|| NOTHING.into());
+    pub fn add(&mut self, call: &Call<'_>) {
+        let agent = || call.agent.as_deref().unwrap_or(NOTHING).to_owned();
         let tool = || call.subject().to_owned();
         let mut key = match self.by {
             By::Agent => (agent(), String::new()),
@@ -115,9 +115,9 @@ mod tests {
     use super::{By, Stats};
     use crate::entry::{Call, Decision, Status};
 
-    fn call(agent: Option<&str>, asked: &str, latency_us: u64) -> Call {
+    fn call<'a>(agent: Option<&'a str>, asked: &'a str, latency_us: u64) -> Call<'a> {
         Call {
-            agent: agent.map(str::to_owned),
+            agent: agent.map(Into::into),
             asked: asked.into(),
             decision: Decision::Allowed,
             status: Status::Ok,

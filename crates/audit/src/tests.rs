@@ -31,7 +31,7 @@ fn writer(folder: &Path) -> Writer {
 
 fn write(writer: &mut Writer, days: u64, names: &[&str]) {
     let call = |name: &&str| {
-        let call = Call { asked: (*name).to_owned(), ..Call::default() };
+        let call = Call { asked: (*name).to_owned().into(), ..Call::default() };
         (day(days), Event::Call(Box::new(call)))
     };
     writer.write(day(days), names.iter().map(call).collect::<Vec<_>>()).unwrap();
@@ -39,7 +39,7 @@ fn write(writer: &mut Writer, days: u64, names: &[&str]) {
 
 fn names(folder: &Path) -> Vec<String> {
     let mut names = Vec::new();
-    each_call(folder, &Filter::default(), |_, call| names.push(call.asked.clone())).unwrap();
+    each_call(folder, &Filter::default(), |_, call| names.push(call.asked.to_string())).unwrap();
     names
 }
 
@@ -188,10 +188,10 @@ fn folder_that_was_removed_is_made_again() {
 #[test]
 fn calls_are_found_by_agent_name_time_and_decision() {
     let (_dir, folder) = folder();
-    let call = |agent: &str, name: &str, decision| Call {
+    let call = |agent: &'static str, name: &'static str, decision| Call {
         agent: Some(agent.into()),
-        asked: format!("git.{name}"),
-        name: Some(format!("git_{name}")),
+        asked: format!("git.{name}").into(),
+        name: Some(format!("git_{name}").into()),
         item: Some(name.into()),
         decision,
         ..Call::default()

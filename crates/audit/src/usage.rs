@@ -15,10 +15,11 @@ pub struct Usage {
 }
 
 impl Usage {
-    pub fn add(&mut self, call: &Call) {
+    pub fn add(&mut self, call: &Call<'_>) {
         let was_good = call.is_allowed() && call.status == Status::Ok;
         if let (true, Some(upstream), Some(item)) = (was_good, &call.upstream, &call.item) {
-            self.used.entry(upstream.clone()).or_default().insert(item.clone());
+            let used = self.used.entry(upstream.to_string()).or_default();
+            used.insert(item.to_string());
         }
     }
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
-use crate::calendar::{Day, moment};
+use crate::calendar::Day;
 use crate::entry::Event;
 use crate::error::Error;
 use crate::files::{self, FileName};
@@ -25,7 +25,7 @@ pub struct Settings {
 pub struct Writer {
     settings: Settings,
     /// What every process that writes says first.
-    greeting: Option<Event>,
+    greeting: Option<Event<'static>>,
     open: Option<Open>,
     /// When writing has failed the last time, unless it has gone well since.
     pub(crate) failed: Option<Instant>,
@@ -44,15 +44,15 @@ struct Open {
 
 impl Writer {
     /// A writer that has touched nothing yet.
-    pub fn new(settings: Settings, greeting: Event) -> Writer {
+    pub fn new(settings: Settings, greeting: Event<'static>) -> Writer {
         Writer { settings, greeting: Some(greeting), open: None, failed: None }
     }
 
     /// Writes all these, or none. After a failure it is tried again, but not at once.
-    pub fn write(
+    pub fn write<'a>(
         &mut self,
         now: SystemTime,
-        events: impl IntoIterator<Item = (SystemTime, Event)>,
+        events: impl IntoIterator<Item = (SystemTime, Event<'a>)>,
     ) -> Result<(), Error> {
         if self.failed.is_some_and(|failed| failed.elapsed() < RETRY_AFTER) {
             return Err(Error::TooSoon);
@@ -68,10 +68,10 @@ impl Writer {
         written
     }
 
-    fn try_write(
+    fn try_write<'a>(
         &mut self,
         now: SystemTime,
-        events: impl IntoIterator<Item = (SystemTime, Event)>,
+        events: impl IntoIterator<Item = (SystemTime, Event<'a>)>,
     ) -> Result<(), Error> {
         let day = Day::of(now);
         let mut open = match self.open.take().filter(Open::is_there) {
@@ -117,12 +117,15 @@ impl Open {
         self.file.metadata().is_ok_and(|known| known.nlink() > 0)
     }
 
-    fn append(&mut self, events: impl Iterator<Item = (SystemTime, Event)>) -> Result<(), Error> {
+    fn append<'a>(
+        &mut self,
+        events: impl Iterator<Item = (SystemTime, Event<'a>)>,
+    ) -> Result<(), Error> {
         // What was torn gets a line of its own, so that the next one begins where lines do.
         let mut lines = if self.is_torn { b"\n".to_vec() } else { Vec::new() };
         let mut link = self.slot.link.clone();
         for (at, event) in events {
-            link.add(moment(at), event, &mut lines);
+            link.add(at, &event, &mut lines);
         }
         if let Err(error) = self.file.write_all(&lines) {
             // A disk that is full may have taken a part.

@@ -43,6 +43,18 @@ impl Profile {
         Ok(Profile { functions })
     }
 
+    /// Adds what another thread took.
+    pub fn add(&mut self, other: Profile) {
+        for (name, cost) in other.functions {
+            *self.functions.entry(name).or_default() += cost;
+        }
+    }
+
+    /// Whether any function of a crate was run.
+    pub fn has_crate(&self, name: &str) -> bool {
+        self.functions.keys().any(|function| crate_of(function) == name)
+    }
+
     pub fn total(&self) -> f64 {
         self.functions.values().sum()
     }

@@ -159,9 +159,9 @@ fn quiet<'c>(command: &'c mut Command, folder: &Path) -> &'c mut Command {
 /// A folder with the configuration of Toolman for a scene.
 pub fn folder(scene: &Scene, surface: &str) -> anyhow::Result<TempDir> {
     let folder = TempDir::new().context("can't make a temporary folder")?;
-    // What is measured is the way of a call; the trail is written by a thread of its own.
     let rules = &scene.rules;
-    let mut text = format!("surface = \"{surface}\"\n[audit]\nenabled = false\n{rules}");
+    // On pipes, too, every call goes into the audit trail.
+    let mut text = format!("surface = \"{surface}\"\n[audit]\nenabled = true\n{rules}");
     for (number, upstream) in scene.upstreams.iter().enumerate() {
         text += &format!("\n[[servers]]\nnamespace = \"s{number}\"\n");
         match upstream {
@@ -182,7 +182,7 @@ pub fn folder(scene: &Scene, surface: &str) -> anyhow::Result<TempDir> {
 }
 
 /// The program itself, or another one that runs it.
-fn below(above: &[String], program: &Path) -> Command {
+pub fn below(above: &[String], program: &Path) -> Command {
     match above {
         [] => Command::new(program),
         [first, rest @ ..] => {

@@ -5,9 +5,13 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
 use std::process::ChildStdin;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
+use bytes::Bytes;
+use mcp::params::Params;
+use mcp::rpc::{self, Message};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
@@ -39,16 +43,19 @@ pub enum Route {
     CallStdio,
     /// `tools/call` over pipes on both sides.
     Pipes,
+    /// Reading the message of a call and the parameters that matter, and nothing else.
+    Envelope,
 }
 
 impl Route {
-    pub const ALL: [Route; 6] = [
+    pub const ALL: [Route; 7] = [
         Route::List,
         Route::Call,
         Route::CallPoliced,
         Route::CallModern,
         Route::CallStdio,
         Route::Pipes,
+        Route::Envelope,
     ];
 
     pub fn name(self) -> &'static str {
@@ -59,6 +66,7 @@ impl Route {
             Route::CallModern => "call-modern",
             Route::CallStdio => "call-stdio",
             Route::Pipes => "pipes",
+            Route::Envelope => "envelope",
         }
     }
 
@@ -96,6 +104,13 @@ impl Route {
         times: u64,
         at_end: impl FnOnce(u32) -> T,
     ) -> anyhow::Result<T> {
+        if self == Route::Envelope {
+            let mut command = contestant::below(above, &contestant::own_binary()?);
+            let process = Process::start(command.args(["envelopes", &times.to_string()]))?;
+            let end = at_end(process.pid());
+            process.wait()?;
+            return Ok(end);
+        }
         let (scene, _upstream) = self.scene()?;
         if let (Route::Pipes, Contestant::Toolman(toolman)) = (self, contestant) {
             let (mut process, running) =
@@ -120,6 +135,21 @@ impl Route {
     }
 }
 
+/// Reads the message of a call so many times, as the gateway does.
+pub fn read_envelopes(times: u64) -> anyhow::Result<()> {
+    let frame = Bytes::from_static(
+        br#"{"jsonrpc":"2.0","id":4711,"method":"tools/call","params":{"name":"s0_echo","arguments":{"text":"what is \"said\"","number":17,"list":[1,2.5,null],"flag":true},"_meta":{"progressToken":7}}}"#,
+    );
+    for _ in 0..times {
+        let Ok(Message::Request { params, .. }) = rpc::parse(&frame) else {
+            bail!("a good message was refused");
+        };
+        let params = Params::parse(params.as_ref(), "name");
+        ensure!(params.is_ok_and(|params| params.name() == "s0_echo"), "the name is not as sent");
+    }
+    Ok(())
+}
+
 /// Rules for everybody, under which the one who asks falls, and a hundred agents with policies of their own.
 fn rules() -> String {
     let mut rules = "\n[security_settings]\ndangerous_tools = [\"*:drop_*\"]\nrequire_confirmation = [\"*:write_*\"]\n\
@@ -139,26 +169,64 @@ const AGENTS: usize = 100;
 /// Tools of the upstream of every route.
 const TOOLS: usize = 100;
 
-/// The profile of one call, by the difference of two runs under callgrind.
-pub fn instructions(contestant: &Contestant, route: Route) -> anyhow::Result<Profile> {
+/// What one call takes.
+pub struct Cost {
+    /// In the threads that it passes through.
+    pub way: Profile,
+    /// In the thread that writes it into the audit trail, afterwards.
+    pub trail: Profile,
+}
+
+impl Cost {
+    pub fn total(&self) -> f64 {
+        self.way.total() + self.trail.total()
+    }
+}
+
+/// What one call takes, by the difference of two runs under callgrind.
+pub fn instructions(contestant: &Contestant, route: Route) -> anyhow::Result<Cost> {
     let folder = TempDir::new()?;
-    let profile = |times: u64| -> anyhow::Result<Profile> {
-        let file = folder.path().join(format!("callgrind.{times}"));
+    let cost = |times: u64| -> anyhow::Result<Cost> {
+        let prefix = format!("callgrind.{times}");
         let above = [
             "valgrind".to_owned(),
             "--quiet".to_owned(),
             "--tool=callgrind".to_owned(),
             // Otherwise chance decides which thread is next, and how long locks are spun on.
             "--fair-sched=yes".to_owned(),
-            format!("--callgrind-out-file={}", file.display()),
+            "--separate-threads=yes".to_owned(),
+            format!("--callgrind-out-file={}", folder.path().join(&prefix).display()),
             // It complains of system calls that it does not know.
             format!("--log-file={}", folder.path().join("log").display()),
         ];
         route.walk(contestant, &above, 1, times, |_| ())?;
-        Profile::parse(&fs::read_to_string(&file).context("callgrind wrote nothing")?)
+        read_threads(folder.path(), &prefix)
     };
     let calls = load::number(COUNT_LONG - COUNT_SHORT);
-    Ok(profile(COUNT_LONG)?.beyond(&profile(COUNT_SHORT)?, calls))
+    let (long, short) = (cost(COUNT_LONG)?, cost(COUNT_SHORT)?);
+    Ok(Cost {
+        way: long.way.beyond(&short.way, calls),
+        trail: long.trail.beyond(&short.trail, calls),
+    })
+}
+
+/// The profiles of all threads: callgrind writes a file for each, with its number behind the prefix.
+fn read_threads(folder: &Path, prefix: &str) -> anyhow::Result<Cost> {
+    let mut cost = Cost { way: Profile::default(), trail: Profile::default() };
+    let mut threads = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let is_ours = |name: &str| name.strip_prefix(prefix).is_some_and(|n| n.starts_with('-'));
+        if !entry.file_name().to_str().is_some_and(is_ours) {
+            continue;
+        }
+        let profile = Profile::parse(&fs::read_to_string(entry.path())?)?;
+        let is_trail = profile.has_crate("audit");
+        if is_trail { &mut cost.trail } else { &mut cost.way }.add(profile);
+        threads += 1;
+    }
+    ensure!(threads > 0, "callgrind wrote nothing");
+    Ok(cost)
 }
 
 /// The system calls of the gateway for one call, while so many clients ask at once.

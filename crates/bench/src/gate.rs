@@ -83,7 +83,11 @@ fn count_routes(toolman: &Path) -> anyhow::Result<BTreeMap<Route, Count>> {
                     // What disturbs a count makes it larger.
                     let is_less = second.instructions < first.instructions;
                     let count = if is_less { second } else { first };
-                    println!("{:<12} {:>9.0} instructions", route.name(), count.instructions);
+                    let Count { instructions, trail, .. } = &count;
+                    println!(
+                        "{:<12} {instructions:>9.0} instructions, {trail:>6.0} for the trail",
+                        route.name()
+                    );
                     counts.lock().unwrap_or_else(PoisonError::into_inner).insert(route, count);
                 }
                 anyhow::Ok(())

@@ -32,6 +32,7 @@ use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
+use crate::callgrind::Profile;
 use crate::contestant::Contestant;
 use crate::contestant::peer::Peer;
 use crate::count::Route;
@@ -90,6 +91,9 @@ enum Command {
         /// The routes to count [default: all]
         routes: Vec<Route>,
     },
+    /// Read the message of a call so many times, to be counted
+    #[command(hide = true)]
+    Envelopes { times: u64 },
     /// Measure all gateways at all works; `cargo xtask bench` runs it
     Run(Run),
     /// Hold the counts of all routes to what they were; `cargo xtask gate` runs it
@@ -167,6 +171,7 @@ fn run_command(command: Command) -> anyhow::Result<()> {
         Command::LimitHttp { upstream, port } => limit::serve_http(&upstream, port),
         Command::LimitStdio { port, command } => limit::serve_stdio(&command, port),
         Command::Load(load) => run_load(load),
+        Command::Envelopes { times } => count::read_envelopes(times),
         Command::Run(run) => run_all(run),
         Command::Gate { toolman, baseline } => gate::run(&absolute(&toolman)?, &baseline),
         Command::Count { toolman, json: true, routes, .. } => {
@@ -237,8 +242,18 @@ fn run_load(load: Load) -> anyhow::Result<()> {
 }
 
 fn show_count(toolman: &Contestant, route: Route, top: usize) -> anyhow::Result<()> {
-    let profile = count::instructions(toolman, route)?;
-    println!("{}: {:.0} instructions a call", route.name(), profile.total());
+    let cost = count::instructions(toolman, route)?;
+    let name = route.name();
+    show_profile(&format!("{name}: {:.0} instructions a call", cost.way.total()), &cost.way, top);
+    if cost.trail.total() > 0.0 {
+        let title = format!("{name}: {:.0} more in the audit trail", cost.trail.total());
+        show_profile(&title, &cost.trail, top);
+    }
+    Ok(())
+}
+
+fn show_profile(title: &str, profile: &Profile, top: usize) {
+    println!("{title}");
     let mut crates: Vec<_> = profile.by_crate().into_iter().collect();
     crates.sort_by(|a, b| b.1.total_cmp(&a.1));
     for (name, cost) in crates {
@@ -248,5 +263,4 @@ fn show_count(toolman: &Contestant, route: Route, top: usize) -> anyhow::Result<
     for (name, cost) in profile.heaviest(top) {
         println!("  {cost:>8.0}  {}", name.chars().take(140).collect::<String>());
     }
-    Ok(())
 }

@@ -3,12 +3,12 @@
 //! On the way of a call only references are taken and queued. What a record says in words, and where
 //! it is kept, is made out by whoever takes the records, in a thread of its own.
 
+mod texts;
 mod trail;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use bytes::Bytes;
 use catalog::view::View;
 use mcp::json;
 use mcp::rpc::{Outcome, Raw};
@@ -21,22 +21,19 @@ use crate::Gateway;
 use crate::client::Client;
 use crate::dispatch::Asking;
 use crate::error::Error;
-use crate::limits::COPIED_BYTES_MAX;
 
+pub use texts::Texts;
 pub use trail::Trail;
 
 /// One use of something, or the wish for it.
 pub struct Record {
-    pub at: SystemTime,
+    began: Instant,
     pub latency: Duration,
     pub client: Arc<Client>,
     /// What the client could see then.
     pub view: Arc<View>,
     pub method: &'static str,
-    /// The id of the request; absent where it was too long to wait.
-    pub id: Option<Bytes>,
-    /// The parameters; the same.
-    pub params: Option<Bytes>,
+    pub texts: Texts,
     /// What was asked for, where the parameters are absent.
     pub asked: Option<Box<str>>,
     pub bytes_in: usize,
@@ -46,10 +43,8 @@ pub struct Record {
 
 /// What became of it.
 pub enum End {
-    /// The outcome; absent where it was too long to wait.
     Answered {
         is_result: bool,
-        outcome: Option<Bytes>,
         bytes: usize,
     },
     /// A result has passed in pieces.
@@ -66,30 +61,18 @@ impl Record {
         self.client.id
     }
 
-    /// Bytes that belong to others and wait with the record.
-    fn shared_bytes(&self) -> usize {
-        let outcome = match &self.end {
-            End::Answered { outcome, .. } => outcome.as_ref(),
-            End::Streamed { .. } | End::Failed(_) => None,
-        };
-        let parts = [self.id.as_ref(), self.params.as_ref(), outcome].into_iter().flatten();
-        parts.map(Bytes::len).filter(|length| *length > COPIED_BYTES_MAX).sum()
+    /// When it was asked, by a clock that shows `now` now. Only the time that passes is measured on the way of a call.
+    pub fn at(&self, now: SystemTime) -> SystemTime {
+        now.checked_sub(self.began.elapsed()).unwrap_or(now)
     }
 
     /// Lets go of what belongs to others.
     fn forgo_shared(&mut self) {
-        let is_own = |bytes: &Bytes| bytes.len() <= COPIED_BYTES_MAX;
-        self.id = self.id.take().filter(is_own);
-        let params = self.params.take();
-        self.asked = params.as_ref().filter(|params| !is_own(params)).and_then(|params| {
+        self.asked = self.texts.forgo_shared().and_then(|params| {
             let key = if self.method == "resources/read" { "uri" } else { "name" };
-            let [name] = json::members(params, [key]).ok()?;
+            let [name] = json::members(&params, [key]).ok()?;
             Some(shorten(&json::string(name?)?).into())
         });
-        self.params = params.filter(is_own);
-        if let End::Answered { outcome, .. } = &mut self.end {
-            *outcome = outcome.take().filter(is_own);
-        }
     }
 }
 
@@ -99,7 +82,6 @@ pub(crate) struct Note<'a> {
     asking: &'a Asking<'a>,
     view: &'a Arc<View>,
     method: &'static str,
-    at: SystemTime,
     began: Instant,
     is_over: bool,
 }
@@ -127,8 +109,7 @@ impl Gateway {
             "prompts/get" => "prompts/get",
             _ => return None,
         };
-        let (at, began) = (SystemTime::now(), Instant::now());
-        Some(Note { trail, asking, view, method, at, began, is_over: false })
+        Some(Note { trail, asking, view, method, began: Instant::now(), is_over: false })
     }
 }
 
@@ -139,7 +120,7 @@ impl Note<'_> {
         let end = match answer {
             Ok(Answer::Coming(mut coming)) => {
                 let (trail, began) = (Arc::clone(self.trail), self.began);
-                let mut record = self.record(End::Streamed { bytes: 0, failure: None });
+                let mut record = self.record(End::Streamed { bytes: 0, failure: None }, None);
                 coming.at_end(Box::new(move |ending: Ending<'_>, bytes| {
                     let failure = match ending {
                         Some(Ok(())) => None,
@@ -157,24 +138,25 @@ impl Note<'_> {
                     Outcome::Result(result) => (true, result),
                     Outcome::Error(error) => (false, error),
                 };
-                End::Answered { is_result, outcome: Some(kept(raw)), bytes: raw.as_bytes().len() }
+                let end = End::Answered { is_result, bytes: raw.as_bytes().len() };
+                self.trail.add(self.record(end, Some(raw)));
+                return answer;
             }
             Err(ref error) => End::Failed(error.clone()),
         };
-        self.trail.add(self.record(end));
+        self.trail.add(self.record(end, None));
         answer
     }
 
-    fn record(&self, end: End) -> Record {
+    fn record(&self, end: End, outcome: Option<&Raw>) -> Record {
         let Asking { client, request, era, .. } = self.asking;
         Record {
-            at: self.at,
+            began: self.began,
             latency: self.began.elapsed(),
             client: Arc::clone(client),
             view: Arc::clone(self.view),
             method: self.method,
-            id: Some(kept(&request.id)),
-            params: request.params.as_ref().map(kept),
+            texts: Texts::of(&request.id, request.params.as_ref(), outcome),
             asked: None,
             bytes_in: request.params.as_ref().map_or(0, |params| params.as_bytes().len()),
             revision: match era {
@@ -189,16 +171,8 @@ impl Note<'_> {
 impl Drop for Note<'_> {
     fn drop(&mut self) {
         if !self.is_over {
-            self.trail.add(self.record(End::Failed(Error::Cancelled)));
+            self.trail.add(self.record(End::Failed(Error::Cancelled), None));
         }
-    }
-}
-
-/// A value for a record: a copy of what is short.
-fn kept(raw: &Raw) -> Bytes {
-    match raw.as_bytes() {
-        short if short.len() <= COPIED_BYTES_MAX => Bytes::copy_from_slice(short),
-        _ => raw.clone().into(),
     }
 }
 

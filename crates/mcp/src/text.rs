@@ -19,7 +19,21 @@ pub fn tame(text: &str) -> String {
 /// Bytes in hexadecimal digits.
 pub fn hexadecimal(bytes: &[u8]) -> String {
     let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half & 15)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        text.push(digit(byte >> 4));
+        text.push(digit(*byte));
+    }
+    text
+}
+
+/// So many characters of a text; all of it where it is shorter.
+pub fn first_chars(text: &str, chars_max: usize) -> &str {
+    // No character is shorter than a byte.
+    if text.len() <= chars_max {
+        return text;
+    }
+    text.char_indices().nth(chars_max).map_or(text, |(end, _)| &text[..end])
 }
 
 /// Whether a character acts without being seen: controls, and marks that turn or hide text.
@@ -31,7 +45,14 @@ pub fn is_hidden(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{hexadecimal, shorten, tame};
+    use super::{first_chars, hexadecimal, shorten, tame};
+
+    #[test]
+    fn first_characters_are_whole_ones() {
+        assert_eq!(first_chars("héé", 2), "hé");
+        assert_eq!(first_chars("héé", 3), "héé");
+        assert_eq!(first_chars("", 0), "");
+    }
 
     #[test]
     fn bytes_have_two_digits_each() {

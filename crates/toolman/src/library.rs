@@ -112,7 +112,7 @@ fn is_same(before: &Document, after: &Document) -> bool {
 
 /// Writes into what has changed when it has.
 fn stamp(before: &Document, after: &mut Document) {
-    let now = calendar::moment(SystemTime::now());
+    let now = calendar::moment_text(SystemTime::now());
     for (name, toolset) in &mut after.toolsets {
         let known = before.toolsets.get(name);
         if known.is_some_and(|known| Arc::ptr_eq(known, toolset)) {

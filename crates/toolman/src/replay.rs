@@ -34,7 +34,7 @@ pub fn run(folder: &Path, filter: &Filter, candidate: &Path, as_json: bool) -> a
         calls += 1;
         if let Some(rule) = denied(policies, call) {
             lost += 1;
-            let agent = call.agent.clone().unwrap_or_else(|| NOTHING.to_owned());
+            let agent = call.agent.as_deref().unwrap_or(NOTHING).to_owned();
             let loss = Loss { agent, name: call.subject().to_owned() };
             losses.entry(loss).or_insert((0, rule)).0 += 1;
         }
@@ -63,12 +63,12 @@ pub fn run(folder: &Path, filter: &Filter, candidate: &Path, as_json: bool) -> a
 }
 
 /// Whether it was a use of something, with success.
-fn was_good(call: &Call) -> bool {
+fn was_good(call: &Call<'_>) -> bool {
     call.is_allowed() && call.status == Status::Ok && call.upstream.is_some()
 }
 
 /// The rule that would deny a call, if one would.
-fn denied(policies: &Policies, call: &Call) -> Option<String> {
+fn denied(policies: &Policies, call: &Call<'_>) -> Option<String> {
     let (Some(upstream), Some(item)) = (&call.upstream, &call.item) else { return None };
     let server = upstream.parse().ok()?;
     let namespace: Namespace = call.namespace.as_deref().unwrap_or_default().parse().ok()?;

@@ -8,6 +8,7 @@ use audit::calendar;
 use audit::entry::{Call, NOTHING};
 use audit::error::Error;
 use audit::reader::{Filter, each_call};
+use audit::shape::Shape;
 use audit::stats::{By, Figures, Stats};
 use audit::usage::Usage;
 use audit::verify::{Report, verify};
@@ -127,10 +128,10 @@ fn report_json(report: &Report) -> String {
 }
 
 fn show(folder: &Path, filter: &Filter, limit: usize, as_json: bool) -> anyhow::Result<i32> {
-    let mut newest: VecDeque<(String, Call)> = VecDeque::new();
+    let mut newest: VecDeque<(String, Call<'static>)> = VecDeque::new();
     let mut found = 0;
     // Several processes write at the same time, each its own file.
-    let settle = |newest: &mut VecDeque<(String, Call)>| {
+    let settle = |newest: &mut VecDeque<(String, Call<'static>)>| {
         newest.make_contiguous().sort_by(|a, b| a.0.cmp(&b.0));
         newest.drain(..newest.len().saturating_sub(limit));
     };
@@ -144,7 +145,7 @@ fn show(folder: &Path, filter: &Filter, limit: usize, as_json: bool) -> anyhow::
     let unreadable = unreadable.map_err(missing)?;
     settle(&mut newest);
     if as_json {
-        let line = |(at, call): &(String, Call)| {
+        let line = |(at, call): &(String, Call<'static>)| {
             let mut line = serde_json::to_value(call).unwrap_or_default();
             line["at"] = at.as_str().into();
             format!("{line}\n")
@@ -177,16 +178,16 @@ fn show(folder: &Path, filter: &Filter, limit: usize, as_json: bool) -> anyhow::
 }
 
 /// The arguments, cut to what fits into a table.
-fn arguments(call: &Call) -> String {
+fn arguments(call: &Call<'_>) -> String {
     const CHARS_MAX: usize = 40;
     let text = match (&call.values, &call.arguments) {
         (Some(values), _) => values.to_string(),
-        (None, Value::Object(members)) => {
+        (None, Shape::Read(Value::Object(members))) => {
             let names: Vec<_> = members.keys().map(String::as_str).collect();
             names.join(", ")
         }
-        (None, Value::Null) => String::new(),
-        (None, other) => other.to_string(),
+        (None, Shape::Read(Value::Null) | Shape::Of(_)) => String::new(),
+        (None, Shape::Read(other)) => other.to_string(),
     };
     let text = tame(&text);
     match text.char_indices().nth(CHARS_MAX) {

@@ -103,7 +103,7 @@ impl Writing {
         let gap = (missing > 0).then_some((now, Event::Lost { count: missing }));
         let calls = batch.iter().map(|record| {
             let call = self.describer.describe(record);
-            (record.at, Event::Call(Box::new(call)))
+            (record.at(now), Event::Call(Box::new(call)))
         });
         match self.writer.write(now, gap.into_iter().chain(calls)) {
             Ok(()) => {

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
-use crate::callgrind::Profile;
-use crate::count::Route;
+use crate::count::{Cost, Route};
 use crate::limits::{INSTRUCTIONS_ROOM_PERCENT, MEMORY_ROOM_PERCENT, UNSTEADY_ROOM_PERCENT};
 
 /// How many of the crates that have grown are named, and of the heaviest functions.
@@ -23,6 +22,9 @@ pub struct Baseline {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Count {
     pub instructions: f64,
+    /// More of them afterwards, for the audit trail.
+    #[serde(default)]
+    pub trail: f64,
     pub crates: BTreeMap<String, f64>,
     /// The heaviest functions; they are shown, not kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -39,11 +41,12 @@ impl Count {
         self.instructions - waiting.sum::<f64>()
     }
 
-    pub fn of(profile: &Profile) -> Count {
+    pub fn of(Cost { way: profile, trail }: &Cost) -> Count {
         let whole = |(name, cost): (String, f64)| (name, cost.round());
         let heaviest = profile.heaviest(NAMED_MAX);
         Count {
             instructions: profile.total().round(),
+            trail: trail.total().round(),
             crates: profile.by_crate().into_iter().map(whole).filter(|(_, n)| *n >= 1.0).collect(),
             heaviest: heaviest.into_iter().map(|(name, n)| (name.to_owned(), n.round())).collect(),
         }
@@ -91,6 +94,13 @@ impl Baseline {
             } else if percent < -INSTRUCTIONS_ROOM_PERCENT {
                 verdict.notes += &format!("{change}; keep it so with `TOOLMAN_BLESS=1`\n");
             }
+            // How many records are written at once depends on when the thread is woken.
+            if now.trail > old.trail * (1.0 + UNSTEADY_ROOM_PERCENT / 100.0) {
+                verdict.problems.push(format!(
+                    "a record of `{name}` in the audit trail takes {} instructions; it took {}",
+                    now.trail, old.trail
+                ));
+            }
         }
         let most = before.idle_kib * (100 + MEMORY_ROOM_PERCENT) / 100;
         if self.idle_kib > most {
@@ -137,7 +147,7 @@ mod tests {
     fn baseline(instructions: f64, gateway: f64, idle_kib: u64) -> Baseline {
         let crates = [("gateway".to_owned(), gateway), ("hyper".to_owned(), 50.0)];
         let heaviest = vec![("gateway::handle".to_owned(), gateway)];
-        let count = Count { instructions, crates: crates.into(), heaviest };
+        let count = Count { instructions, trail: 0.0, crates: crates.into(), heaviest };
         Baseline { routes: [(Route::Call, count)].into(), idle_kib }
     }
 

@@ -49,7 +49,7 @@ pub fn count(settings: &Settings) -> anyhow::Result<Vec<Still>> {
 
 /// A peer that can't be counted has no figure; that it works was seen before.
 fn instructions(contestant: &Contestant, route: Route) -> Option<f64> {
-    count::instructions(contestant, route).ok().map(|profile| profile.total().round())
+    count::instructions(contestant, route).ok().map(|cost| cost.total().round())
 }
 
 /// The size of a binary as it is shipped: without the names that callgrind needs.

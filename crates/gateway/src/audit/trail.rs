@@ -32,7 +32,7 @@ impl Trail {
             self.lost.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let shared = record.shared_bytes();
+        let shared = record.texts.shared_bytes();
         if waiting.shared_bytes + shared > RECORDED_BYTES_MAX {
             record.forgo_shared();
         } else {

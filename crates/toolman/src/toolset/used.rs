@@ -16,10 +16,10 @@ pub fn suggest(cli: &Cli, since: Option<&str>, as_json: bool) -> anyhow::Result<
     let choice = Choice { tool: None, since: since.map(str::to_owned) };
     let (folder, filter) = (review::folder(cli)?, review::filter(cli, &choice)?);
     let mut calls: BTreeMap<String, u64> = BTreeMap::new();
-    let count = |_: &str, call: &Call| {
+    let count = |_: &str, call: &Call<'static>| {
         let was_good = call.is_allowed() && call.status == Status::Ok;
         if let (true, "tools/call", Some(server), Some(tool)) =
-            (was_good, call.method.as_str(), &call.upstream, &call.item)
+            (was_good, &*call.method, &call.upstream, &call.item)
         {
             *calls.entry(format!("{server}.{tool}")).or_default() += 1;
         }

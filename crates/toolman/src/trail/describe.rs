@@ -1,13 +1,11 @@
 //! What a record of the gateway says in the trail.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::fmt;
 
 use audit::entry::{Call, Decision, Status};
 use audit::limits::{TEXT_CHARS_MAX, VALUES_BYTES_MAX};
-use audit::shape;
-use bytes::Bytes;
+use audit::shape::Shape;
 use catalog::error::Error as Refusal;
 use catalog::policy::Subject;
 use catalog::snapshot::{Item, Lookup};
@@ -17,7 +15,8 @@ use gateway::error::{Error, Trouble};
 use gateway::refresh::now;
 use mcp::items::Kind;
 use mcp::json;
-use mcp::names::UpstreamName;
+use mcp::text::first_chars;
+use mcp::version::Revision;
 use serde_json::Value;
 
 /// Where a modern request says who its client is.
@@ -27,20 +26,16 @@ pub struct Describer {
     /// What tells the sessions of this process from those of others.
     run: String,
     has_values: bool,
-    namespaces: HashMap<UpstreamName, String>,
     gateway: Gateway,
 }
 
 impl Describer {
     pub fn new(run: String, has_values: bool, gateway: &Gateway) -> Describer {
-        let namespaces = gateway
-            .upstreams()
-            .map(|(namespace, upstream)| (upstream.name().clone(), namespace.as_str().to_owned()));
-        Describer { run, has_values, namespaces: namespaces.collect(), gateway: gateway.clone() }
+        Describer { run, has_values, gateway: gateway.clone() }
     }
 
-    pub fn describe(&self, record: &Record) -> Call {
-        let params = record.params.as_ref().and_then(text).unwrap_or("{}");
+    pub fn describe<'a>(&'a self, record: &'a Record) -> Call<'a> {
+        let params = record.texts.params().and_then(text).unwrap_or("{}");
         // Not strictly: nobody shall hide what he asks for behind a member that is spelled strangely.
         let members = json::entries(params).unwrap_or_default();
         let member = |wanted: &str| {
@@ -53,29 +48,33 @@ impl Describer {
         let (arguments, meta) = (member("arguments"), member("_meta"));
         let item = find(record, &asked);
         let mut call = Call {
-            method: record.method.to_owned(),
-            asked: cut(&asked),
+            method: record.method.into(),
             agent: record.client.caller.identity.agent.as_deref().map(cut),
             client: client(record, meta),
-            session: format!("{}-{}", self.run, record.session()),
-            request: record.id.as_ref().and_then(text).map_or(String::new(), cut),
-            arguments: arguments.map_or(Value::Null, shape::of),
+            session: format!("{}-{}", self.run, record.session()).into(),
+            request: record.texts.id().and_then(text).map_or("".into(), cut),
+            arguments: arguments.map_or_else(Shape::default, Shape::Of),
             values: arguments.filter(|_| self.has_values).map(values),
             latency_us: u64::try_from(record.latency.as_micros()).unwrap_or(u64::MAX),
             bytes_in: record.bytes_in as u64,
-            revision: record.revision.map_or(String::new(), |revision| revision.to_string()),
+            revision: record.revision.map_or("", Revision::as_str).into(),
             ..Call::default()
         };
         if let Some(item) = item {
-            call.name = Some(item.name.to_string());
-            call.namespace = self.namespaces.get(&item.origin.upstream).cloned();
-            call.upstream = Some(item.origin.upstream.to_string());
-            call.item = Some(item.origin.name.to_string());
-            call.ref_id = Some(item.ref_id().to_string());
+            let origin = &item.origin;
+            call.name = Some(item.name.as_str().into());
+            call.namespace = Some(origin.namespace.as_str().into());
+            call.upstream = Some(origin.upstream.as_str().into());
+            call.item = Some((&*origin.name).into());
+            call.ref_id = Some(item.ref_id().as_str().into());
         } else if is_control(record, &asked) {
-            call.name = Some(asked.into_owned());
+            call.name = Some(asked.clone());
         }
-        tell_end(&mut call, &record.end);
+        call.asked = match asked {
+            Cow::Borrowed(asked) => cut(asked),
+            Cow::Owned(asked) => cut_own(&asked),
+        };
+        tell_end(&mut call, record);
         if let Some(item) = item.filter(|item| !record.view.ceiling().holds(item)) {
             // To the client it did not exist.
             call.decision = Decision::Denied;
@@ -85,10 +84,10 @@ impl Describer {
     }
 
     /// The last word of the rules on an item.
-    fn rule(&self, record: &Record, item: &Item) -> Option<String> {
+    fn rule(&self, record: &Record, item: &Item) -> Option<Cow<'static, str>> {
         let (rights, subject) = (&record.view.scope().rights, Subject::of(item));
         let mut last = None;
-        let mut note = |step: fmt::Arguments<'_>| last = Some(cut(&step.to_string()));
+        let mut note = |step: fmt::Arguments<'_>| last = Some(cut_own(&step.to_string()));
         self.gateway.policies().decide(rights, &subject, now(), &mut note);
         last
     }
@@ -101,8 +100,12 @@ fn find<'a>(record: &'a Record, asked: &str) -> Option<&'a Item> {
     }
     // First as the client could see it, then in all that there is.
     let catalog = record.view.catalog();
-    let look_up = |kind| match (record.view.look_up(kind, asked), catalog.look_up(kind, asked)) {
-        (Lookup::Found(item), _) | (Lookup::Unknown, Lookup::Found(item)) => Some(item),
+    let look_up = |kind| match record.view.look_up(kind, asked) {
+        Lookup::Found(item) => Some(item),
+        Lookup::Unknown => match catalog.look_up(kind, asked) {
+            Lookup::Found(item) => Some(item),
+            _ => None,
+        },
         _ => None,
     };
     match record.method {
@@ -119,41 +122,44 @@ fn is_control(record: &Record, asked: &str) -> bool {
     record.method == "tools/call" && control.contains(&asked)
 }
 
-fn client(record: &Record, meta: Option<&str>) -> Option<String> {
-    let introduced = record.client.introduction().and_then(|known| known.client.as_deref());
+fn client<'a>(record: &'a Record, meta: Option<&str>) -> Option<Cow<'a, str>> {
     let info = meta.and_then(|meta| json::members(meta.as_bytes(), [CLIENT_INFO]).ok()?[0]);
-    info.and_then(client_name).as_deref().or(introduced).map(cut)
+    if let Some(named) = info.and_then(client_name) {
+        return Some(cut_own(&named));
+    }
+    record.client.introduction().and_then(|known| known.client.as_deref()).map(cut)
 }
 
-fn tell_end(call: &mut Call, end: &End) {
+fn tell_end(call: &mut Call<'_>, record: &Record) {
     call.decision = Decision::Allowed;
-    match end {
-        End::Answered { is_result: true, outcome, bytes } => {
+    let outcome = record.texts.outcome();
+    match &record.end {
+        End::Answered { is_result: true, bytes } => {
             call.bytes_out = *bytes as u64;
             call.unread = outcome.is_none();
             let members = |result| json::members(result, ["isError", "resultType"]);
-            call.status = match outcome.as_ref().map(|result| members(result)) {
+            call.status = match outcome.map(members) {
                 Some(Ok([Some("true"), _])) => Status::ToolError,
                 Some(Ok([_, Some(r#""input_required""#)])) => Status::Pending,
                 _ => Status::Ok,
             };
         }
-        End::Answered { is_result: false, outcome, bytes } => {
+        End::Answered { is_result: false, bytes } => {
             call.bytes_out = *bytes as u64;
             call.status = Status::UpstreamError;
-            let error = outcome.as_ref().map(|error| json::members(error, ["message"]));
+            let error = outcome.map(|error| json::members(error, ["message"]));
             let message = error.and_then(|error| error.ok()?[0]).and_then(json::string);
-            call.error = message.as_deref().map(cut);
+            call.error = message.as_deref().map(cut_own);
         }
         End::Streamed { bytes, failure } => {
             call.bytes_out = *bytes;
             call.unread = true;
             call.status = failure.as_ref().map_or(Status::Ok, status);
-            call.error = failure.as_ref().map(|error| cut(&error.to_string()));
+            call.error = failure.as_ref().map(|error| cut_own(&error.to_string()));
         }
         End::Failed(error) => {
             (call.decision, call.status) = (decision(error), status(error));
-            call.error = Some(cut(&error.to_string()));
+            call.error = Some(cut_own(&error.to_string()));
         }
     }
 }
@@ -188,10 +194,15 @@ fn values(arguments: &str) -> Value {
     serde_json::from_str(arguments).unwrap_or_else(|_| Value::String(arguments.to_owned()))
 }
 
-fn text(bytes: &Bytes) -> Option<&str> {
+fn text(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok()
 }
 
-fn cut(text: &str) -> String {
-    text.chars().take(TEXT_CHARS_MAX).collect()
+fn cut(text: &str) -> Cow<'_, str> {
+    first_chars(text, TEXT_CHARS_MAX).into()
+}
+
+/// The same of a text that does not live as long.
+fn cut_own(text: &str) -> Cow<'static, str> {
+    Cow::Owned(cut(text).into_owned())
 }

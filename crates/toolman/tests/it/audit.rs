@@ -338,9 +338,10 @@ async fn records_that_nobody_takes_are_bounded_and_no_call_waits_for_them() {
     assert_eq!(trail.lost.load(Ordering::Relaxed), 10);
     let records = trail.take(Vec::new()).unwrap();
     assert_eq!(records.len(), RECORDS_MAX);
-    let with_arguments = records.iter().take(10).filter(|record| record.params.is_some()).count();
+    let with_arguments =
+        records.iter().take(10).filter(|record| record.texts.params().is_some()).count();
     assert_eq!(with_arguments, 7, "of the large ones there are no more than 8 MiB");
-    assert!(records[10..].iter().all(|record| record.params.is_some()));
+    assert!(records[10..].iter().all(|record| record.texts.params().is_some()));
 }
 
 /// A trail of two agents.
