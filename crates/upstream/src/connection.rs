@@ -9,6 +9,7 @@ mod feed;
 mod incoming;
 mod posted;
 mod table;
+mod worker;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,6 +32,7 @@ use tokio_util::task::TaskTracker;
 use crate::answer::Answer;
 use crate::error::Error;
 use crate::limits::{OUTGOING_MAX, STDIN_CLOSE_GRACE};
+use crate::python::protocol;
 use crate::relay::{Relay, Upcall};
 use crate::streamable::Streamable;
 
@@ -98,6 +100,8 @@ struct Shared {
     changed: Notify,
     /// Told when the deadlines are to be looked at.
     watched: Arc<Notify>,
+    /// Cancelled when a worker has said that it is ready.
+    greeted: CancellationToken,
     /// Cancelled when the conversation is over.
     closed: CancellationToken,
     /// Cancelled when the server takes no more input.
@@ -110,6 +114,8 @@ struct Shared {
 enum Wire {
     /// They are queued like all else; answers are matched by the reading task.
     Queue,
+    /// The same, in the words of a Python worker.
+    Worker,
     /// Each is posted, and answered where it is posted.
     Posts(Arc<Streamable>),
 }
@@ -122,6 +128,8 @@ struct State {
     next_look: Option<Instant>,
     /// Calls that were given up; their answers may still come and are no fault.
     abandoned: HashSet<u64>,
+    /// When calls that were given up must be over at a worker.
+    overdue: HashMap<u64, Instant>,
     /// Answers that the server waits for, by its id.
     asks: HashMap<Raw, OpenAsk>,
     /// Capabilities whose lists have changed since they were last asked for.
@@ -155,7 +163,17 @@ impl Connection {
         writer: impl AsyncWrite + Send + Unpin + 'static,
         listener: Listener,
     ) -> Connection {
-        let (connection, queue) = Connection::new(upstream, Wire::Queue, listener);
+        Connection::open_over(Wire::Queue, upstream, reader, writer, listener)
+    }
+
+    fn open_over(
+        wire: Wire,
+        upstream: UpstreamName,
+        reader: impl AsyncRead + Send + Unpin + 'static,
+        writer: impl AsyncWrite + Send + Unpin + 'static,
+        listener: Listener,
+    ) -> Connection {
+        let (connection, queue) = Connection::new(upstream, wire, listener);
         let (closed, unwritable) = (connection.0.closed.clone(), connection.0.unwritable.clone());
         tokio::spawn(write_all(writer, queue, closed, unwritable));
         connection.0.reading.spawn(incoming::read_all(connection.clone(), reader));
@@ -179,6 +197,7 @@ impl Connection {
             lost: CancellationToken::new(),
             complaints: AtomicU64::new(0),
             changed: Notify::new(),
+            greeted: CancellationToken::new(),
             watched: Arc::default(),
             closed: CancellationToken::new(),
             unwritable: CancellationToken::new(),
@@ -207,7 +226,7 @@ impl Connection {
     /// Makes a request and waits for its answer. Dropped, it cancels the request.
     pub async fn call(&self, call: &Call<'_>) -> Result<Answer, Error> {
         match &self.0.wire {
-            Wire::Queue => self.call_queued(call).await.map(Answer::Whole),
+            Wire::Queue | Wire::Worker => self.call_queued(call).await.map(Answer::Whole),
             Wire::Posts(http) => self.call_posted(http, call).await,
         }
     }
@@ -215,7 +234,17 @@ impl Connection {
     async fn call_queued(&self, call: &Call<'_>) -> Result<Outcome, Error> {
         let ticket = self.admit(call)?;
         let id = ticket.id.to_string();
-        let frame = rpc::request(&id, call.method, (call.params)(&id).as_deref());
+        let params = (call.params)(&id);
+        let frame = match self.0.wire {
+            Wire::Worker => {
+                match protocol::request(&id, call.method, params.as_deref(), call.timeout) {
+                    Some(frame) => frame,
+                    // It is of no use to a worker, which need not know.
+                    None => return Ok(Outcome::Result(Raw::trusted("{}"))),
+                }
+            }
+            Wire::Queue | Wire::Posts(_) => rpc::request(&id, call.method, params.as_deref()),
+        };
         match self.0.outgoing.try_send(frame) {
             Ok(()) => {}
             Err(TrySendError::Closed(_)) => return Err(self.end()),
@@ -229,12 +258,16 @@ impl Connection {
 
     /// Sends a notification, unless the server has left too many unread.
     pub fn try_notify(&self, frame: Bytes) {
+        if let Wire::Worker = self.0.wire {
+            return;
+        }
         _ = self.0.outgoing.try_send(frame);
     }
 
     /// Sends a notification; waits while the queue is full, or until it is accepted.
     pub async fn notify(&self, frame: Bytes) -> Result<(), Error> {
         match &self.0.wire {
+            Wire::Worker => Ok(()),
             Wire::Queue => self.0.outgoing.send(frame).await.map_err(|_| self.end()),
             Wire::Posts(http) => self.post(http, frame).await,
         }

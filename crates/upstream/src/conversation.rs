@@ -39,6 +39,17 @@ pub struct Introduction {
 }
 
 impl Introduction {
+    /// What a Python worker would say.
+    pub fn of_worker() -> Introduction {
+        Introduction {
+            revision: Revision::NEWEST_LEGACY,
+            capabilities: Raw::trusted(r#"{"tools":{"listChanged":true},"logging":{}}"#),
+            instructions: None,
+            server_info: None,
+            runs_tasks: false,
+        }
+    }
+
     pub fn declares(&self, capability: &'static str) -> bool {
         matches!(self.capabilities.members([capability]), Ok([Some(_)]))
     }

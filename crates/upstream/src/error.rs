@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use mcp::names::UpstreamName;
 
+use crate::python::protocol::Failure;
+
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("upstream `{upstream}` {reason}")]
@@ -17,6 +19,9 @@ pub enum Error {
 
     #[error("upstream `{upstream}` answered with what is no answer: {reason}")]
     Garbled { upstream: UpstreamName, reason: String },
+
+    #[error("upstream `{upstream}` is called more often than it may be; try again in a minute")]
+    TooOften { upstream: UpstreamName },
 
     #[error("upstream `{upstream}` has {limit} calls under way; try again later")]
     Busy { upstream: UpstreamName, limit: usize },
@@ -37,6 +42,10 @@ pub enum Error {
         "upstream `{upstream}` redirects to {destination}, which is not followed; if you trust it, put it into `url`"
     )]
     Redirect { upstream: UpstreamName, destination: String },
+
+    /// A tool of a Python worker has failed, or could not be called.
+    #[error("{}", .failure.message)]
+    Tool { upstream: UpstreamName, failure: Failure },
 
     /// The server has forgotten the session, so the request was not processed.
     #[error("upstream `{upstream}` has forgotten the session; try again")]

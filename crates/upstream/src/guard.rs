@@ -22,6 +22,7 @@ use rustix::process::{
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::confine;
 use crate::limits::TERM_GRACE;
 use crate::processes::kill_children;
 
@@ -29,10 +30,16 @@ use crate::processes::kill_children;
 const GUARD: &str = "mcp-guard";
 const STAGE: &str = "mcp-stage";
 
-/// A command that runs `program` under a guard; `guard` is our own binary.
-pub fn command(guard: &OsStr, program: &OsStr, args: &[OsString]) -> Command {
+/// A command that runs `program` under a guard, confined if so; `guard` is our own binary.
+pub fn command(
+    guard: &OsStr,
+    confinement: Option<&str>,
+    program: &OsStr,
+    args: &[OsString],
+) -> Command {
     let mut command = Command::new(guard);
-    command.arg0(GUARD).arg(std::process::id().to_string()).arg(program).args(args);
+    command.arg0(GUARD).arg(std::process::id().to_string());
+    command.arg(confinement.unwrap_or_default()).arg(program).args(args);
     // Ctrl-C at the terminal is for the gateway, which then ends its guards in order.
     command.process_group(0);
     command
@@ -50,7 +57,7 @@ pub fn run() -> Option<ExitCode> {
 
 /// Becomes the server, in a session and process group of its own.
 fn stage(mut args: impl Iterator<Item = OsString>) -> ExitCode {
-    let Some(program) = args.next() else {
+    let (Some(confinement), Some(program)) = (args.next(), args.next()) else {
         return ExitCode::FAILURE;
     };
     _ = setsid();
@@ -58,6 +65,10 @@ fn stage(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     _ = set_parent_process_death_signal(Some(Signal::KILL));
     // The guard lets us go on when it holds no copies of the server's pipes any more.
     _ = kill_process(getpid(), Signal::STOP);
+    if let Err(problem) = confine::enter(&confinement.to_string_lossy()) {
+        say(&format!("toolman: {problem}"));
+        return ExitCode::from(125);
+    }
     let error = Command::new(&program).args(args).exec();
     say(&format!("toolman: can't run `{}`: {error}", program.display()));
     ExitCode::from(127)
@@ -65,17 +76,20 @@ fn stage(mut args: impl Iterator<Item = OsString>) -> ExitCode {
 
 fn guard(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let parent = args.next().and_then(|pid| pid.to_str()?.parse().ok()).and_then(Pid::from_raw);
-    match (parent, args.next()) {
-        (Some(parent), Some(program)) => watch_over(parent, &program, args).unwrap_or_else(|e| {
-            say(&format!("toolman: can't guard `{}`: {e}", program.display()));
-            ExitCode::from(126)
-        }),
+    match (parent, args.next(), args.next()) {
+        (Some(parent), Some(confinement), Some(program)) => {
+            watch_over(parent, &confinement, &program, args).unwrap_or_else(|e| {
+                say(&format!("toolman: can't guard `{}`: {e}", program.display()));
+                ExitCode::from(126)
+            })
+        }
         _ => ExitCode::FAILURE,
     }
 }
 
 fn watch_over(
     parent: Pid,
+    confinement: &OsStr,
     program: &OsStr,
     args: impl Iterator<Item = OsString>,
 ) -> io::Result<ExitCode> {
@@ -86,7 +100,12 @@ fn watch_over(
     }
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     #[expect(clippy::disallowed_methods, reason = "the guard is what the ban is for")]
-    let server = Command::new("/proc/self/exe").arg0(STAGE).arg(program).args(args).spawn()?;
+    let server = Command::new("/proc/self/exe")
+        .arg0(STAGE)
+        .arg(confinement)
+        .arg(program)
+        .args(args)
+        .spawn()?;
     let server = Pid::from_child(&server);
     if let Some(code) = ended_before_it_stopped(server) {
         return Ok(ExitCode::from(code));

@@ -1,32 +1,45 @@
-//! Starting a server: a command under its guard, or one that is built in.
+//! Starting a server: a command or a Python worker under its guard, or one that is built in.
+
+mod errand;
 
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fmt;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
+use mcp::names::UpstreamName;
 use rustix::process::{Pid, Signal, getpid, kill_process, set_child_subreaper};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
-use tokio::process::{Child, ChildStderr};
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+use tokio::process::Child;
 use tokio::time::timeout;
 
+use crate::connection::{Connection, Listener};
 use crate::guard;
 use crate::limits::{GUARD_EXIT_MAX, STDIN_CLOSE_GRACE};
 use crate::processes::kill_children;
+use crate::python::Worker;
 use crate::remote::Remote;
+
+pub use errand::{Ended, Errand};
 
 /// Variables that are meant for us: a server that had them could call all others.
 const OWN_SECRETS: [&str; 1] = ["BEARER_TOKEN"];
 
 /// How a server is started.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Launch {
     Command(Command),
     BuiltIn(BuiltIn),
     /// It runs already, elsewhere.
     Url(Remote),
+    /// A folder of Python tools.
+    Worker(Worker),
 }
 
 /// A command with its surroundings. Shown by names only: values and arguments may be secret.
@@ -71,6 +84,14 @@ impl fmt::Debug for CommandLine {
 #[derive(Clone)]
 pub struct BuiltIn(pub Arc<dyn Fn() -> DuplexStream + Send + Sync>);
 
+impl PartialEq for BuiltIn {
+    fn eq(&self, other: &BuiltIn) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for BuiltIn {}
+
 impl fmt::Debug for BuiltIn {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         formatter.write_str("BuiltIn")
@@ -81,8 +102,21 @@ impl fmt::Debug for BuiltIn {
 pub struct Started {
     pub reader: Box<dyn AsyncRead + Send + Unpin>,
     pub writer: Box<dyn AsyncWrite + Send + Unpin>,
-    pub stderr: Option<ChildStderr>,
+    pub stderr: Option<Box<dyn AsyncRead + Send + Unpin>>,
     pub process: Option<Process>,
+    is_worker: bool,
+}
+
+impl Started {
+    /// Begins the conversation; what is left are its stderr and the process.
+    pub fn connect(
+        self,
+        upstream: UpstreamName,
+        listener: Listener,
+    ) -> (Connection, Option<Box<dyn AsyncRead + Send + Unpin>>, Option<Process>) {
+        let open = if self.is_worker { Connection::open_worker } else { Connection::open };
+        (open(upstream, self.reader, self.writer, listener), self.stderr, self.process)
+    }
 }
 
 /// Starts processes and sees to it that none is left over.
@@ -106,6 +140,7 @@ impl Spawner {
     pub fn start(self: &Arc<Self>, launch: &Launch) -> std::io::Result<Started> {
         match launch {
             Launch::Command(command) => self.start_command(command),
+            Launch::Worker(worker) => self.start_worker(worker),
             Launch::Url(_) => Err(std::io::Error::other("it is not ours to start")),
             Launch::BuiltIn(BuiltIn(make)) => {
                 let (reader, writer) = tokio::io::split(make());
@@ -114,24 +149,20 @@ impl Spawner {
                     writer: Box::new(writer),
                     stderr: None,
                     process: None,
+                    is_worker: false,
                 })
             }
         }
     }
 
     fn start_command(self: &Arc<Self>, command: &Command) -> std::io::Result<Started> {
-        self.adopts.call_once(|| {
-            if let Err(error) = set_child_subreaper(Some(getpid())) {
-                tracing::warn!(%error, "is no subreaper; a killed guard may leave orphans");
-            }
-        });
         let (program, args) = match &command.line {
             CommandLine::Shell(line) => ("/bin/sh", vec!["-c".into(), line.into()]),
             CommandLine::Direct { program, args } => {
                 (program.as_str(), args.iter().map(OsString::from).collect())
             }
         };
-        let mut guarded = guard::command(&self.guard, program.as_ref(), &args);
+        let mut guarded = guard::command(&self.guard, None, program.as_ref(), &args);
         for name in OWN_SECRETS {
             guarded.env_remove(name);
         }
@@ -140,25 +171,57 @@ impl Spawner {
             guarded.current_dir(cwd);
         }
         guarded.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut guarded = tokio::process::Command::from(guarded);
-        let mut child = {
-            // Under the lock, so that a sweep never takes a newborn for a leftover.
-            let mut living = self.living.lock().unwrap_or_else(PoisonError::into_inner);
-            #[expect(clippy::disallowed_methods, reason = "the one place that starts processes")]
-            let child = guarded.spawn()?;
-            living.extend(pid_of(&child));
-            child
-        };
+        let mut process = self.spawn(guarded)?;
+        let child = &mut process.child;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (Some(writer), Some(reader), stderr) = pipes else {
+        let (Some(writer), Some(reader), Some(stderr)) = pipes else {
             return Err(std::io::Error::other("the pipes of the process are missing"));
         };
         Ok(Started {
             reader: Box::new(reader),
             writer: Box::new(writer),
-            stderr,
-            process: Some(Process { pid: pid_of(&child), child, spawner: Arc::clone(self) }),
+            stderr: Some(Box::new(stderr)),
+            process: Some(process),
+            is_worker: false,
         })
+    }
+
+    /// Starts a worker: one socket, which is its stdin, for the protocol both ways; whatever its tools print goes
+    /// to where stderr goes.
+    fn start_worker(self: &Arc<Self>, worker: &Worker) -> std::io::Result<Started> {
+        let (program, args) = worker.command_line();
+        let confinement = worker.confinement.as_deref();
+        let mut guarded = guard::command(&self.guard, confinement, program, &args);
+        guarded.env_clear().envs(worker.environment()).current_dir(&worker.folder);
+        let (ours, theirs) = StdUnixStream::pair()?;
+        let (output, printed) = std::io::pipe()?;
+        guarded.stdin(OwnedFd::from(theirs));
+        guarded.stdout(printed.try_clone()?).stderr(printed);
+        let process = self.spawn(guarded)?;
+        ours.set_nonblocking(true)?;
+        let (reader, writer) = UnixStream::from_std(ours)?.into_split();
+        Ok(Started {
+            reader: Box::new(reader),
+            writer: Box::new(writer),
+            stderr: Some(Box::new(pipe::Receiver::from_owned_fd(output.into())?)),
+            process: Some(process),
+            is_worker: true,
+        })
+    }
+
+    fn spawn(self: &Arc<Self>, guarded: std::process::Command) -> std::io::Result<Process> {
+        self.adopts.call_once(|| {
+            if let Err(error) = set_child_subreaper(Some(getpid())) {
+                tracing::warn!(%error, "is no subreaper; a killed guard may leave orphans");
+            }
+        });
+        let mut guarded = tokio::process::Command::from(guarded);
+        // Under the lock, so that a sweep never takes a newborn for a leftover.
+        let mut living = self.living.lock().unwrap_or_else(PoisonError::into_inner);
+        #[expect(clippy::disallowed_methods, reason = "the one place that starts processes")]
+        let child = guarded.spawn()?;
+        living.extend(pid_of(&child));
+        Ok(Process { pid: pid_of(&child), child, spawner: Arc::clone(self) })
     }
 
     /// Kills what a guard that was itself killed has left behind.

@@ -4,11 +4,13 @@
 //! inventory, notices its end. What its names mean to clients is not known here.
 
 pub mod answer;
+pub mod confine;
 pub mod connection;
 pub mod error;
 pub mod guard;
 pub mod launch;
 pub mod limits;
+pub mod python;
 pub mod relay;
 pub mod remote;
 pub mod supervisor;

@@ -49,8 +49,15 @@ pub const EXIT_CODE_MAX: Duration = Duration::from_secs(1);
 /// How long the last output of an ended server is read.
 pub const DRAIN_MAX: Duration = Duration::from_millis(250);
 
+/// How long a call waits for a worker that has ended and is being started again.
+pub const WORKER_RETURN_MAX: Duration = Duration::from_secs(2);
+/// How long a call of a worker may go on after it was given up; then the worker is replaced.
+pub const CANCEL_GRACE: Duration = Duration::from_secs(2);
+
 /// First pause before a restart; doubled each time.
 pub const RESTART_DELAY_MIN: Duration = Duration::from_millis(100);
+/// How long a retired upstream is left to those who have just looked it up, and how often it is looked at.
+pub const RETIRE_GRACE: Duration = Duration::from_millis(250);
 /// Longest pause before a restart, unless configured.
 pub const RESTART_DELAY_MAX: Duration = Duration::from_secs(30);
 /// Ends in a row, with nothing of use between, after which a server is parked.

@@ -9,7 +9,7 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::http::uri::Authority;
 
 /// A server at a URL.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remote {
     pub url: Url,
     pub transport: Transport,

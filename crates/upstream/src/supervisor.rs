@@ -5,6 +5,7 @@
 mod life;
 mod private;
 mod rest;
+mod worker;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,7 +32,7 @@ use crate::error::Error;
 use crate::hearing::Watched;
 use crate::launch::{Launch, Spawner};
 use crate::limits::{
-    CRASHES_MAX, NEW_SESSION_MAX, RENEWALS_MAX, REOPEN_DELAY_MAX, RESTART_DELAY_MIN,
+    CRASHES_MAX, NEW_SESSION_MAX, RENEWALS_MAX, REOPEN_DELAY_MAX, RESTART_DELAY_MIN, RETIRE_GRACE,
 };
 use crate::meeting::Manner;
 use crate::relay::Upcall;
@@ -39,7 +40,7 @@ use crate::stderr::StderrTail;
 use crate::supervisor::private::Privates;
 
 /// What the configuration says of one upstream.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     pub name: UpstreamName,
     pub launch: Launch,
@@ -131,6 +132,8 @@ struct Shared {
     log_level: watch::Sender<Option<LogLevel>>,
     /// Whether anybody needs it, where that counts.
     needed: watch::Sender<bool>,
+    /// Who may call a worker now.
+    turns: worker::Turns,
     privates: Privates,
     events: mpsc::Sender<Event>,
     restarts: AtomicU64,
@@ -145,24 +148,28 @@ impl Upstream {
         spawner: Arc<Spawner>,
         events: mpsc::Sender<Event>,
     ) -> Upstream {
-        let is_lazy = settings.idle_timeout.is_some();
+        let inventory = match &settings.launch {
+            Launch::Worker(worker) => Arc::clone(&worker.offer),
+            Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => Arc::default(),
+        };
         let status = Status {
-            phase: if is_lazy { Phase::Resting } else { Phase::Starting },
+            phase: if rests_at_first(&settings) { Phase::Resting } else { Phase::Starting },
             introduction: None,
             startup: None,
             problems: Vec::new(),
         };
         let upstream = Upstream(Arc::new(Shared {
-            settings,
             spawner,
             connection: ArcSwapOption::empty(),
-            inventory: ArcSwap::default(),
+            inventory: ArcSwap::new(inventory),
             status: watch::Sender::new(status),
             stderr: ArcSwap::default(),
             manner: ArcSwapOption::empty(),
             watched: watch::Sender::default(),
             log_level: watch::Sender::default(),
             needed: watch::Sender::new(false),
+            turns: worker::Turns::of(&settings),
+            settings,
             privates: Privates::default(),
             events,
             restarts: AtomicU64::new(0),
@@ -224,6 +231,7 @@ impl Upstream {
 
     /// Makes a request; see [`Connection::call`].
     pub async fn call(&self, call: Call<'_>) -> Result<Answer, Error> {
+        let _turn = self.turn().await?;
         let connection = self.connection_for(&call).await?;
         match connection.call(&call).await {
             // It was not processed, so it may be made again.
@@ -244,7 +252,11 @@ impl Upstream {
             Some(relay) if self.0.settings.session == SessionChoice::PerClient => {
                 Box::pin(self.private(relay.client)).await
             }
-            _ => self.0.connection.load_full().ok_or_else(|| self.down()),
+            _ => match self.0.connection.load_full() {
+                Some(connection) => Ok(connection),
+                None if self.is_worker() => Box::pin(self.awoken()).await,
+                None => Err(self.down()),
+            },
         }
     }
 
@@ -332,6 +344,32 @@ impl Upstream {
         self.0.log_level.send_if_modified(|wanted| wanted.replace(level) != Some(level));
     }
 
+    /// Whether two handles are of the same upstream.
+    pub fn is(&self, other: &Upstream) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Ends the server and this upstream when the calls under way are over; does not wait for that. Nobody begins
+    /// a call any more, but for those who have just looked it up.
+    pub fn retire(&self) {
+        let upstream = self.clone();
+        tokio::spawn(async move {
+            let patience = upstream.0.settings.call_timeout + RETIRE_GRACE;
+            _ = timeout(patience, upstream.unused()).await;
+            upstream.stop().await;
+        });
+    }
+
+    /// Waits until no call has been under way for a moment.
+    async fn unused(&self) {
+        loop {
+            sleep(RETIRE_GRACE).await;
+            if !self.is_in_use() {
+                return;
+            }
+        }
+    }
+
     /// Ends the server and this upstream.
     pub async fn stop(&self) {
         self.0.stop.cancel();
@@ -357,7 +395,7 @@ impl Upstream {
     async fn live(&self) {
         let mut crashes = 0;
         let mut renewals = 0;
-        if self.is_lazy() {
+        if self.is_lazy() || self.is_worker() {
             self.tell_changed();
         }
         while self.is_needed().await {
@@ -418,7 +456,8 @@ impl Upstream {
             tracing::error!(%upstream, "{reason}");
             return (Phase::Down { reason: reason.to_owned() }, None);
         };
-        if crashes >= CRASHES_MAX {
+        // A namespace is never given up: the next call may find it mended.
+        if crashes >= CRASHES_MAX && !self.is_worker() {
             let reason =
                 format!("was parked after {crashes} failures in a row; the last: {reason}");
             tracing::error!(%upstream, "{reason}");
@@ -441,6 +480,14 @@ impl Upstream {
             let events = self.0.events.clone();
             tokio::spawn(async move { _ = events.send(event).await });
         }
+    }
+}
+
+/// Whether a server is started only when somebody wants it.
+fn rests_at_first(settings: &Settings) -> bool {
+    match &settings.launch {
+        Launch::Worker(worker) => !worker.is_eager,
+        Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => settings.idle_timeout.is_some(),
     }
 }
 

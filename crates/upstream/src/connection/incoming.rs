@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::{Connection, Heard, OpenAsk, State, Waiting};
+use super::{Connection, Heard, OpenAsk, State, Waiting, Wire};
 use crate::error::Error;
 use crate::limits::{ASK_TIMEOUT, ASKS_MAX, LINE_BYTES_MAX};
 use crate::relay::{Ask, Relay, Upcall};
@@ -41,6 +41,9 @@ pub(super) enum Source {
 
 impl Connection {
     pub(super) fn receive(&self, frame: &Bytes) {
+        if let Wire::Worker = self.0.wire {
+            return self.receive_from_worker(frame);
+        }
         // Some runtimes begin their output with a byte order mark.
         let frame = &frame.slice(if frame.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 }..);
         match rpc::parse(frame) {
@@ -93,7 +96,13 @@ impl Connection {
         }
     }
 
-    fn receive_notice(&self, method: &str, params: Option<Raw>, frame: &Bytes, source: Source) {
+    pub(super) fn receive_notice(
+        &self,
+        method: &str,
+        params: Option<Raw>,
+        frame: &Bytes,
+        source: Source,
+    ) {
         match method {
             "notifications/progress" => self.relay_progress(params.as_ref()),
             "notifications/cancelled" => self.cancel_ask(params.as_ref()),
@@ -118,7 +127,7 @@ impl Connection {
     }
 
     /// Passes progress on to the client that asked for it, under its own token.
-    fn relay_progress(&self, params: Option<&Raw>) {
+    pub(super) fn relay_progress(&self, params: Option<&Raw>) {
         let Some(params) = params else { return };
         let Ok([Some(token)]) = params.members(["progressToken"]) else { return };
         let (relay, own) = {

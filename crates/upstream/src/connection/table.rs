@@ -8,6 +8,7 @@ use std::sync::{Arc, Weak};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
+use bytes::Bytes;
 use mcp::rpc::{self, Outcome, Raw};
 use mcp::version::Era;
 use tokio::sync::Notify;
@@ -15,7 +16,8 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{Call, Connection, Shared, State, Wire};
 use crate::error::Error;
-use crate::limits::{CALL_TOTAL_MAX, CALLS_MAX};
+use crate::limits::{CALL_TOTAL_MAX, CALLS_MAX, CANCEL_GRACE};
+use crate::python::protocol;
 use crate::relay::Relay;
 
 /// A call that is not over.
@@ -165,6 +167,10 @@ impl Connection {
             }));
         }
         state.next_look = next;
+        drop(state);
+        let overdue = self.check_overdue(now);
+        let next = next.into_iter().chain(overdue).min();
+        self.state().next_look = next;
         next
     }
 }
@@ -195,20 +201,35 @@ impl Drop for Ticket<'_> {
         let connection = self.connection;
         let was_waiting = {
             let mut state = connection.state();
-            let was_waiting = state.calls.remove(&self.id).is_some_and(|call| call.is_open());
-            if was_waiting && state.abandoned.len() < CALLS_MAX {
+            let call = state.calls.remove(&self.id).filter(Waiting::is_open);
+            if let Some(call) = &call
+                && state.abandoned.len() < CALLS_MAX
+            {
                 state.abandoned.insert(self.id);
+                if let Wire::Worker = connection.0.wire {
+                    // Its own time is left to it, unless it is over.
+                    let latest = call.deadline.max(Instant::now()) + CANCEL_GRACE;
+                    state.overdue.insert(self.id, latest);
+                    connection.watch(&mut state, latest);
+                }
             }
-            was_waiting
+            call.is_some()
         };
         // A modern server sees that the answer to a POST is no longer read.
         let is_seen =
             matches!(connection.0.wire, Wire::Posts(_)) && connection.era() == Era::Modern;
         if was_waiting && self.is_cancellable && !is_seen {
-            let params = format!(r#"{{"requestId":{},"reason":"no longer wanted"}}"#, self.id);
-            let frame = rpc::notification("notifications/cancelled", Some(params.as_bytes()));
+            let frame = match connection.0.wire {
+                Wire::Worker => protocol::cancel(self.id),
+                Wire::Queue | Wire::Posts(_) => cancellation(self.id),
+            };
             // A full queue means a server that reads nothing: it would not read this either.
             _ = connection.0.outgoing.try_send(frame);
         }
     }
+}
+
+fn cancellation(id: u64) -> Bytes {
+    let params = format!(r#"{{"requestId":{id},"reason":"no longer wanted"}}"#);
+    rpc::notification("notifications/cancelled", Some(params.as_bytes()))
 }

@@ -27,7 +27,7 @@ impl Upstream {
     pub(super) async fn live_once(&self, may_renew: bool) -> Life {
         match &self.0.settings.launch {
             Launch::Url(remote) => Box::pin(self.live_elsewhere(remote, may_renew)).await,
-            launch @ (Launch::Command(_) | Launch::BuiltIn(_)) => {
+            launch @ (Launch::Command(_) | Launch::BuiltIn(_) | Launch::Worker(_)) => {
                 Box::pin(self.live_below(launch)).await
             }
         }
@@ -45,11 +45,10 @@ impl Upstream {
         };
         let tail = StderrTail::default();
         self.0.stderr.store(Arc::new(tail.clone()));
+        let (connection, stderr, mut process) =
+            started.connect(self.name().clone(), self.listener());
         let follow = |stderr| tokio::spawn(tail.clone().follow(self.name().clone(), stderr));
-        let stderr = started.stderr.map(follow);
-        let connection =
-            Connection::open(self.name().clone(), started.reader, started.writer, self.listener());
-        let mut process = started.process;
+        let stderr = stderr.map(follow);
         let end = tokio::select! {
             reason = ended(process.as_mut(), &connection) => Some(reason),
             problem = self.converse(self.meet(&connection), began) => Some(problem),
@@ -110,7 +109,10 @@ impl Upstream {
     /// Takes back all that was offered.
     fn withdraw(&self) {
         self.0.connection.store(None);
-        self.0.inventory.store(Arc::default());
+        // What a worker offers stands in its files, whether or not it runs.
+        if !self.is_worker() {
+            self.0.inventory.store(Arc::default());
+        }
     }
 
     pub(super) fn listener(&self) -> Listener {
@@ -126,6 +128,12 @@ impl Upstream {
     }
 
     async fn meet(&self, connection: &Connection) -> Result<(Connection, Introduction), String> {
+        if let Launch::Worker(_) = self.0.settings.launch {
+            return match timeout(STARTUP_LATE_MAX, connection.greeted()).await {
+                Ok(()) => Ok((connection.clone(), Introduction::of_worker())),
+                Err(_) => Err(format!("was not ready within {STARTUP_LATE_MAX:?}")),
+            };
+        }
         let era = self.0.settings.era;
         let introduction = introduce(connection, era, STARTUP_LATE_MAX).await;
         let introduction = introduction.map_err(|problem| format!("can't be used: {problem}"))?;

@@ -93,18 +93,17 @@ impl Upstream {
                 let (connection, introduction) = met.map_err(broken)?;
                 (connection, None, StderrTail::default(), Some(introduction))
             }
-            launch @ (Launch::Command(_) | Launch::BuiltIn(_)) => {
+            launch @ (Launch::Command(_) | Launch::BuiltIn(_) | Launch::Worker(_)) => {
                 let started = self.0.spawner.start(launch);
                 let started =
                     started.map_err(|error| broken(format!("can't be started again: {error}")))?;
                 let tail = StderrTail::default();
-                if let Some(stderr) = started.stderr {
+                let (connection, stderr, process) =
+                    started.connect(self.name().clone(), self.listener());
+                if let Some(stderr) = stderr {
                     tokio::spawn(tail.clone().follow(self.name().clone(), stderr));
                 }
-                let (reader, writer) = (started.reader, started.writer);
-                let connection =
-                    Connection::open(self.name().clone(), reader, writer, self.listener());
-                (connection, started.process, tail, None)
+                (connection, process, tail, None)
             }
         };
         let close = private.close.child_token();

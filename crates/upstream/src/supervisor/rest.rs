@@ -4,7 +4,7 @@ use std::future::pending;
 
 use tokio::time::sleep;
 
-use super::{Phase, Upstream};
+use super::{Phase, Upstream, rests_at_first};
 
 impl Upstream {
     /// Whether the server runs only while it is needed.
@@ -33,7 +33,7 @@ impl Upstream {
 
     /// Waits until the server is needed; `false` if it is to stop instead.
     pub(super) async fn is_needed(&self) -> bool {
-        if !self.is_lazy() {
+        if !rests_at_first(&self.0.settings) {
             return true;
         }
         let mut needed = self.0.needed.subscribe();
@@ -71,7 +71,7 @@ impl Upstream {
         }
     }
 
-    fn is_in_use(&self) -> bool {
+    pub(super) fn is_in_use(&self) -> bool {
         let mut open =
             self.0.connection.load_full().into_iter().chain(self.0.privates.connections());
         open.any(|connection| connection.is_in_use())

@@ -1,0 +1,73 @@
+//! The conversation with a Python worker, in its own words.
+
+use bytes::Bytes;
+use mcp::names::UpstreamName;
+use mcp::rpc::Outcome;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::Instant;
+
+use super::incoming::Source;
+use super::{Connection, Listener, Loss, Wire};
+use crate::error::Error;
+use crate::limits::CANCEL_GRACE;
+use crate::python::protocol::{self, Said};
+
+impl Connection {
+    /// Starts a conversation with a worker.
+    pub fn open_worker(
+        upstream: UpstreamName,
+        reader: impl AsyncRead + Send + Unpin + 'static,
+        writer: impl AsyncWrite + Send + Unpin + 'static,
+        listener: Listener,
+    ) -> Connection {
+        Connection::open_over(Wire::Worker, upstream, reader, writer, listener)
+    }
+
+    /// Waits until the worker has loaded its tools.
+    pub async fn greeted(&self) {
+        self.0.greeted.cancelled().await;
+    }
+
+    /// Asks the worker to end when its calls are over.
+    pub fn ask_to_end(&self) {
+        if let Wire::Worker = self.0.wire {
+            _ = self.0.outgoing.try_send(protocol::shutdown(CANCEL_GRACE));
+        }
+    }
+
+    pub(super) fn receive_from_worker(&self, frame: &Bytes) {
+        match protocol::parse(frame) {
+            Ok(Said::Ready) => self.0.greeted.cancel(),
+            Ok(Said::Progress(params)) => self.relay_progress(Some(&params)),
+            Ok(Said::Log { id, params }) => {
+                let notice = protocol::log_notice(&params);
+                let source = Source::Answer(id);
+                self.receive_notice("notifications/message", Some(params), &notice, source);
+            }
+            Ok(Said::Answer { id, answer }) => {
+                let upstream = self.0.upstream.clone();
+                let answer = answer.map(Outcome::Result);
+                let answer = answer.map_err(|failure| Error::Tool { upstream, failure });
+                self.state().overdue.remove(&id);
+                // What is not asked for is the answer to the request to end.
+                self.settle(id, answer);
+            }
+            Err(problem) => {
+                self.complain(&problem, frame);
+                // Nobody can tell whose answer it was.
+                self.lose(Loss::Gone(format!("said what can't be understood: {problem}")));
+            }
+        }
+    }
+
+    /// Gives up a worker in which a call has not ended long after it was to; when to look again.
+    pub(super) fn check_overdue(&self, now: Instant) -> Option<Instant> {
+        let next = self.state().overdue.values().min().copied()?;
+        if next <= now {
+            let grace = CANCEL_GRACE;
+            self.lose(Loss::Gone(format!("had a call that went on {grace:?} after its end")));
+            return None;
+        }
+        Some(next)
+    }
+}

@@ -1,0 +1,88 @@
+//! An errand: a program that is run to its end, under a guard, with bounds on its time and on what it says.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::timeout;
+
+use super::Spawner;
+use crate::guard;
+
+/// What is to be run.
+#[derive(Debug)]
+pub struct Errand {
+    pub program: PathBuf,
+    pub args: Vec<OsString>,
+    /// All of its environment.
+    pub env: Vec<(OsString, OsString)>,
+    pub cwd: PathBuf,
+    /// What it reads.
+    pub input: Vec<u8>,
+    pub time_max: Duration,
+    /// How much of each of its outputs is kept.
+    pub output_bytes_max: usize,
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub struct Ended {
+    /// How it ended, in words.
+    pub how: String,
+    pub is_success: bool,
+    pub output: Vec<u8>,
+    pub errors: String,
+}
+
+impl Spawner {
+    /// Runs a program to its end, or to the end of its time.
+    pub async fn run(self: &Arc<Self>, errand: Errand) -> std::io::Result<Ended> {
+        let mut guarded =
+            guard::command(&self.guard, None, errand.program.as_os_str(), &errand.args);
+        guarded.env_clear().envs(errand.env).current_dir(&errand.cwd);
+        guarded.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = self.spawn(guarded)?;
+        let child = &mut process.child;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(mut stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err(std::io::Error::other("the pipes of the process are missing"));
+        };
+        let max = errand.output_bytes_max;
+        let input = errand.input;
+        let writing = async move {
+            // One that does not read on has its reasons.
+            _ = stdin.write_all(&input).await;
+        };
+        let all = async {
+            let (output, errors, ()) = tokio::join!(kept(stdout, max), kept(stderr, max), writing);
+            (process.ended().await, output, errors)
+        };
+        match timeout(errand.time_max, all).await {
+            Ok((how, output, errors)) => Ok(Ended {
+                is_success: how == "ended with exit code 0",
+                how,
+                output,
+                errors: String::from_utf8_lossy(&errors).into_owned(),
+            }),
+            Err(_) => {
+                process.end().await;
+                let how = format!("did not end within {:?}", errand.time_max);
+                Ok(Ended { how, is_success: false, output: Vec::new(), errors: String::new() })
+            }
+        }
+    }
+}
+
+/// The first bytes of an output; the rest is read and dropped.
+async fn kept(mut output: impl AsyncRead + Unpin, bytes_max: usize) -> Vec<u8> {
+    let mut all = Vec::new();
+    let mut chunk = vec![0; 16 * 1024];
+    while let Ok(count @ 1..) = output.read(&mut chunk).await {
+        let room = bytes_max.saturating_sub(all.len());
+        all.extend_from_slice(&chunk[..count.min(room)]);
+    }
+    all
+}

@@ -1,0 +1,103 @@
+//! Folders of Python tools, and the workers that run them.
+//!
+//! A worker is an upstream like any other; what it says is in `protocol`. Which folders there are, and under
+//! which namespace they are shown, is not known here.
+
+pub mod protocol;
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use mcp::items::Inventory;
+use tokio::time::Instant;
+
+/// A folder of tools, and how its worker is started. Shown without values of its environment.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Worker {
+    /// What it calls itself.
+    pub name: String,
+    pub folder: PathBuf,
+    pub interpreter: PathBuf,
+    /// Where our own Python files are.
+    pub runtime: PathBuf,
+    /// What the folder declares; all else that a worker sees is the same for each.
+    pub env: Vec<(String, String)>,
+    /// A hash over all that the folder holds: with other files it is another worker.
+    pub version: String,
+    /// What its files define, as far as that is known without running them.
+    pub offer: Arc<Inventory>,
+    /// Whether it is started before anybody calls it.
+    pub is_eager: bool,
+    pub pace: Pace,
+    /// What it may touch; see [`crate::confine`].
+    pub confinement: Option<String>,
+}
+
+/// How much a worker is asked at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    pub calls_max: usize,
+    pub waiting_max: usize,
+    pub calls_a_minute: Option<u32>,
+    pub result_bytes_max: usize,
+}
+
+impl Worker {
+    pub(crate) fn command_line(&self) -> (&OsStr, Vec<OsString>) {
+        let mut args: Vec<OsString> = ["-I", "-B"].map(OsString::from).into();
+        args.push(self.runtime.join("worker.py").into());
+        args.extend(["--namespace".into(), OsString::from(&self.name), "--tools".into()]);
+        args.push(self.folder.clone().into());
+        args.extend(["--result-max".into(), self.pace.result_bytes_max.to_string().into()]);
+        (self.interpreter.as_os_str(), args)
+    }
+
+    /// All that a worker sees of an environment: what is declared, and what programs need to run at all.
+    pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
+        let usual =
+            ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR"];
+        let usual =
+            usual.into_iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
+        let declared = self.env.iter().map(|(name, value)| (name.into(), value.into()));
+        usual.chain(declared).collect()
+    }
+}
+
+impl fmt::Debug for Worker {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        let names: Vec<&str> = self.env.iter().map(|(name, _)| name.as_str()).collect();
+        formatter
+            .debug_struct("Worker")
+            .field("name", &self.name)
+            .field("folder", &self.folder)
+            .field("env", &names)
+            .finish_non_exhaustive()
+    }
+}
+
+/// So many calls a minute: a bucket that fills at that rate, and is full at first.
+pub struct Rate {
+    calls_a_minute: f64,
+    bucket: Mutex<(f64, Instant)>,
+}
+
+impl Rate {
+    pub fn new(calls_a_minute: u32) -> Rate {
+        let calls_a_minute = f64::from(calls_a_minute);
+        Rate { calls_a_minute, bucket: Mutex::new((calls_a_minute, Instant::now())) }
+    }
+
+    /// Whether one more is let through now.
+    pub fn admits(&self) -> bool {
+        let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+        let (left, last) = *bucket;
+        let minutes = last.elapsed().as_secs_f64() / Duration::from_mins(1).as_secs_f64();
+        let left = self.calls_a_minute.mul_add(minutes, left).min(self.calls_a_minute);
+        let admits = left >= 1.0;
+        *bucket = (if admits { left - 1.0 } else { left }, Instant::now());
+        admits
+    }
+}

@@ -1,0 +1,261 @@
+//! What is said between the gateway and a worker: a line of JSON each, over one socket. TD-21 … TD-26
+//!
+//! Requests and results are carried over from MCP as the bytes they came in; a worker knows no MCP.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcp::json;
+use mcp::rpc::{self, Raw};
+
+/// Why a call of a tool has failed. TD-26
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolFault {
+    NotFound,
+    InvalidArguments,
+    Dependency,
+    Timeout,
+    Internal,
+    Cancelled,
+}
+
+impl ToolFault {
+    const ALL: [ToolFault; 6] = [
+        ToolFault::NotFound,
+        ToolFault::InvalidArguments,
+        ToolFault::Dependency,
+        ToolFault::Timeout,
+        ToolFault::Internal,
+        ToolFault::Cancelled,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ToolFault::NotFound => "tool_not_found",
+            ToolFault::InvalidArguments => "invalid_arguments",
+            ToolFault::Dependency => "dependency_error",
+            ToolFault::Timeout => "execution_timeout",
+            ToolFault::Internal => "internal_error",
+            ToolFault::Cancelled => "cancelled",
+        }
+    }
+
+    /// What a code means; one that is not known is the worker's own matter.
+    fn parse(code: &str) -> ToolFault {
+        let mut all = ToolFault::ALL.into_iter();
+        all.find(|fault| fault.as_str() == code).unwrap_or(ToolFault::Internal)
+    }
+}
+
+impl fmt::Display for ToolFault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// What a worker answers instead of a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub fault: ToolFault,
+    pub message: String,
+    pub details: Option<Raw>,
+}
+
+/// Something that a worker says.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Said {
+    /// Its tools are loaded; it takes calls.
+    Ready,
+    Answer {
+        id: u64,
+        answer: Result<Raw, Failure>,
+    },
+    /// The parameters of a `notifications/progress`, under the id of the call.
+    Progress(Raw),
+    /// The parameters of a `notifications/message` that belongs to a call.
+    Log {
+        id: u64,
+        params: Raw,
+    },
+}
+
+/// A request in a worker's words; `None` if it has none for that.
+pub fn request(id: &str, method: &str, params: Option<&[u8]>, timeout: Duration) -> Option<Bytes> {
+    let text = match method {
+        "tools/list" => format!(r#"{{"id":{id},"op":"tools.list"}}"#),
+        "ping" => format!(r#"{{"id":{id},"op":"ping"}}"#),
+        "tools/call" => {
+            let [name, arguments, meta] =
+                json::members(params?, ["name", "arguments", "_meta"]).ok()?;
+            let arguments = arguments.filter(|arguments| *arguments != "null").unwrap_or("{}");
+            let token =
+                meta.and_then(|meta| json::members(meta.as_bytes(), ["progressToken"]).ok());
+            let progress = if let Some([Some(_)]) = token { r#","progress":true"# } else { "" };
+            let (name, seconds) = (name?, timeout.as_secs_f64());
+            format!(
+                r#"{{"id":{id},"op":"tools.call","tool":{name},"timeout":{seconds}{progress},"arguments":{arguments}}}"#
+            )
+        }
+        _ => return None,
+    };
+    Some(text.into())
+}
+
+/// Tells a worker that nobody waits for a call any more.
+pub fn cancel(id: u64) -> Bytes {
+    format!(r#"{{"op":"cancel","id":{id}}}"#).into()
+}
+
+/// Asks a worker to finish its calls and to end.
+pub fn shutdown(grace: Duration) -> Bytes {
+    format!(r#"{{"id":0,"op":"shutdown","grace":{}}}"#, grace.as_secs_f64()).into()
+}
+
+/// Reads what a worker says; the error says in words why it is not understood.
+pub fn parse(frame: &Bytes) -> Result<Said, String> {
+    let whole = Raw::trusted(frame.clone());
+    let wanted = ["op", "id", "ok", "result", "error"];
+    let [op, id, ok, result, error] = whole.members(wanted).map_err(|fault| fault.to_string())?;
+    let id = id.and_then(|id| id.parse::<u64>().ok());
+    match op.and_then(json::string).as_deref() {
+        Some("ready") => return Ok(Said::Ready),
+        Some("progress") => {
+            let id = id.ok_or("progress without the id of a call")?;
+            return Ok(Said::Progress(progress(&whole, id)?));
+        }
+        Some("log") => {
+            let id = id.ok_or("a log message without the id of a call")?;
+            return Ok(Said::Log { id, params: log(&whole)? });
+        }
+        Some(_) => return Err("it is none of the messages that a worker may send".into()),
+        None => {}
+    }
+    let id = id.ok_or("an answer without its id")?;
+    let answer = match (ok, result, error) {
+        (Some("true"), Some(result), None) => Ok(whole.part(result)),
+        (Some("false"), None, Some(error)) => Err(failure(&whole, error)?),
+        _ => return Err("an answer is `ok` with a `result`, or not with an `error`".into()),
+    };
+    Ok(Said::Answer { id, answer })
+}
+
+fn failure(whole: &Raw, error: &str) -> Result<Failure, String> {
+    let wanted = ["code", "message", "details"];
+    let [code, message, details] =
+        json::members(error.as_bytes(), wanted).map_err(|fault| fault.to_string())?;
+    let text = |part: Option<&str>| part.and_then(json::string).unwrap_or_default().into_owned();
+    let details = details.filter(|details| *details != "null");
+    Ok(Failure {
+        fault: ToolFault::parse(&text(code)),
+        message: text(message),
+        details: details.map(|details| whole.part(details)),
+    })
+}
+
+fn progress(whole: &Raw, id: u64) -> Result<Raw, String> {
+    let [progress, total, message] =
+        whole.members(["progress", "total", "message"]).map_err(|fault| fault.to_string())?;
+    let progress = progress.ok_or("progress without a number")?;
+    let mut text = format!(r#"{{"progressToken":{id},"progress":{progress}"#);
+    for (name, value) in [("total", total), ("message", message)] {
+        if let Some(value) = value.filter(|value| *value != "null") {
+            text += &format!(r#","{name}":{value}"#);
+        }
+    }
+    Ok(Raw::trusted(text + "}"))
+}
+
+fn log(whole: &Raw) -> Result<Raw, String> {
+    let [level, logger, data] =
+        whole.members(["level", "logger", "data"]).map_err(|fault| fault.to_string())?;
+    let mut text = format!(r#"{{"level":{}"#, level.unwrap_or(r#""info""#));
+    if let Some(logger) = logger.filter(|logger| *logger != "null") {
+        text += &format!(r#","logger":{logger}"#);
+    }
+    Ok(Raw::trusted(format!(r#"{text},"data":{}}}"#, data.unwrap_or("null"))))
+}
+
+/// The notification that a log message is to a client.
+pub fn log_notice(params: &Raw) -> Bytes {
+    rpc::notification("notifications/message", Some(params.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use bytes::Bytes;
+
+    use super::{Failure, Said, ToolFault, parse, request};
+
+    fn said(text: &'static str) -> Result<Said, String> {
+        parse(&Bytes::from_static(text.as_bytes()))
+    }
+
+    #[test]
+    fn call_becomes_an_operation_with_the_same_bytes() {
+        // TD-22
+        let params = br#"{"arguments":{ "a": 1.50 },"name":"add","_meta":{"progressToken":7}}"#;
+        let frame = request("7", "tools/call", Some(params), Duration::from_secs(60)).unwrap();
+        assert_eq!(
+            frame,
+            r#"{"id":7,"op":"tools.call","tool":"add","timeout":60,"progress":true,"arguments":{ "a": 1.50 }}"#
+        );
+        let bare = request("8", "tools/call", Some(br#"{"name":"now"}"#), Duration::from_secs(1));
+        assert_eq!(
+            bare.unwrap(),
+            r#"{"id":8,"op":"tools.call","tool":"now","timeout":1,"arguments":{}}"#
+        );
+        assert_eq!(request("9", "prompts/get", None, Duration::ZERO), None);
+    }
+
+    #[test]
+    fn answers_are_results_or_failures_with_a_code() {
+        // TD-23, TD-24, TD-26
+        let Ok(Said::Answer { id: 3, answer: Ok(result) }) =
+            said(r#"{"id":3,"ok":true,"result":{"content":[]},"latency_ms":2}"#)
+        else {
+            panic!("no result")
+        };
+        assert_eq!(result.as_bytes(), br#"{"content":[]}"#);
+        for (code, fault) in [
+            ("tool_not_found", ToolFault::NotFound),
+            ("invalid_arguments", ToolFault::InvalidArguments),
+            ("dependency_error", ToolFault::Dependency),
+            ("execution_timeout", ToolFault::Timeout),
+            ("internal_error", ToolFault::Internal),
+            ("something_new", ToolFault::Internal),
+        ] {
+            let text = format!(
+                r#"{{"id":3,"ok":false,"error":{{"code":"{code}","message":"no","details":null}}}}"#
+            );
+            let failure = Failure { fault, message: "no".into(), details: None };
+            assert_eq!(parse(&text.into()), Ok(Said::Answer { id: 3, answer: Err(failure) }));
+        }
+    }
+
+    #[test]
+    fn what_is_said_during_a_call_becomes_notifications() {
+        let Ok(Said::Progress(params)) =
+            said(r#"{"op":"progress","id":4,"progress":1,"total":null,"message":"half"}"#)
+        else {
+            panic!("no progress")
+        };
+        assert_eq!(params.as_bytes(), br#"{"progressToken":4,"progress":1,"message":"half"}"#);
+        let Ok(Said::Log { id: 4, params }) =
+            said(r#"{"op":"log","id":4,"level":"warning","logger":null,"data":"x"}"#)
+        else {
+            panic!("no log")
+        };
+        assert_eq!(params.as_bytes(), br#"{"level":"warning","data":"x"}"#);
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused_in_words() {
+        for text in ["", "[]", "{}", "hello", r#"{"id":1}"#, r#"{"id":1,"ok":true}"#] {
+            assert!(said(text).is_err(), "{text}");
+        }
+        assert!(said(r#"{"op":"boast"}"#).is_err() && said(r#"{"op":"log"}"#).is_err());
+    }
+}

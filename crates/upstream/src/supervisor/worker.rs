@@ -1,0 +1,98 @@
+//! What is particular to Python workers: they are started by the first call, and calls take turns.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
+
+use super::{Phase, Settings, Status, Upstream};
+use crate::connection::Connection;
+use crate::error::Error;
+use crate::launch::Launch;
+use crate::limits::WORKER_RETURN_MAX;
+use crate::python::Rate;
+
+/// Who may call a worker: so many at once, so many who wait, and so often. TD-15, TD-17
+pub(super) struct Turns {
+    at_once: Option<Semaphore>,
+    waiting: AtomicUsize,
+    waiting_max: usize,
+    calls_max: usize,
+    rate: Option<Rate>,
+}
+
+/// The right to call, for as long as it is held.
+pub(super) struct Turn<'a> {
+    _permit: Option<SemaphorePermit<'a>>,
+}
+
+/// Somebody who waits.
+struct Waiter<'a>(&'a AtomicUsize);
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Turns {
+    pub fn of(settings: &Settings) -> Turns {
+        let pace = match &settings.launch {
+            Launch::Worker(worker) => Some(&worker.pace),
+            Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => None,
+        };
+        Turns {
+            at_once: pace.map(|pace| Semaphore::new(pace.calls_max)),
+            waiting: AtomicUsize::new(0),
+            waiting_max: pace.map_or(0, |pace| pace.waiting_max),
+            calls_max: pace.map_or(0, |pace| pace.calls_max),
+            rate: pace.and_then(|pace| pace.calls_a_minute).map(Rate::new),
+        }
+    }
+}
+
+impl Upstream {
+    pub fn is_worker(&self) -> bool {
+        matches!(self.0.settings.launch, Launch::Worker(_))
+    }
+
+    /// Waits for the right to call.
+    pub(super) async fn turn(&self) -> Result<Turn<'_>, Error> {
+        let turns = &self.0.turns;
+        let Some(at_once) = &turns.at_once else { return Ok(Turn { _permit: None }) };
+        if turns.rate.as_ref().is_some_and(|rate| !rate.admits()) {
+            return Err(Error::TooOften { upstream: self.name().clone() });
+        }
+        if let Ok(permit) = at_once.try_acquire() {
+            return Ok(Turn { _permit: Some(permit) });
+        }
+        let waiter = Waiter(&turns.waiting);
+        if turns.waiting.fetch_add(1, Ordering::Relaxed) >= turns.waiting_max {
+            let limit = turns.calls_max + turns.waiting_max;
+            return Err(Error::Busy { upstream: self.name().clone(), limit });
+        }
+        let waiting = timeout(self.0.settings.call_timeout, at_once.acquire()).await;
+        drop(waiter);
+        match waiting {
+            // It is never closed.
+            Ok(permit) => Ok(Turn { _permit: permit.ok() }),
+            Err(_) => {
+                let (upstream, waited) = (self.name().clone(), self.0.settings.call_timeout);
+                Err(Error::Timeout { upstream, waited })
+            }
+        }
+    }
+
+    /// Starts a worker that rests, and waits for one that is being started or has just ended.
+    pub(super) async fn awoken(&self) -> Result<Arc<Connection>, Error> {
+        self.need(true);
+        let mut status = self.0.status.subscribe();
+        let has_come = |status: &Status| !matches!(status.phase, Phase::Starting);
+        _ = timeout(self.0.settings.startup_timeout, status.wait_for(has_come)).await;
+        // One that has ended comes back within moments, unless it ends again and again.
+        let is_back = |status: &Status| matches!(status.phase, Phase::Ready | Phase::Down { .. });
+        _ = timeout(WORKER_RETURN_MAX, status.wait_for(is_back)).await;
+        self.0.connection.load_full().ok_or_else(|| self.down())
+    }
+}
