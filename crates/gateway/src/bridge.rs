@@ -23,7 +23,7 @@ impl Gateway {
     }
 
     /// What a request is about, if only the server behind a bridge can say what it is.
-    pub(crate) fn beyond(&self, asking: &Asking<'_>, view: &View) -> Option<(&Upstream, Params)> {
+    pub(crate) fn beyond(&self, asking: &Asking<'_>, view: &View) -> Option<(Upstream, Params)> {
         if !self.0.is_bridge.load(Ordering::Relaxed) {
             return None;
         }

@@ -118,7 +118,7 @@ impl Gateway {
 
     /// Answers what both eras have.
     async fn answer(&self, asking: &Asking<'_>) -> Result<Answer, Error> {
-        if !self.0.lazy.is_empty() && asking.request.method.ends_with("/list") {
+        if !self.0.members.load().lazy.is_empty() && asking.request.method.ends_with("/list") {
             Box::pin(self.woken_for(asking.client)).await;
         }
         let view = asking.client.view();
@@ -132,7 +132,7 @@ impl Gateway {
 
     async fn answer_from(&self, asking: &Asking<'_>, view: &View) -> Result<Answer, Error> {
         if let Some((upstream, params)) = self.beyond(asking, view) {
-            return Box::pin(self.pass_unknown(asking, upstream, &params)).await;
+            return Box::pin(self.pass_unknown(asking, &upstream, &params)).await;
         }
         match asking.request.method.as_str() {
             "tools/list" => self.list(asking, view, Kind::Tool).map(Answer::Whole),
@@ -343,7 +343,9 @@ impl Gateway {
         params: &Params,
         target: &Target<'_>,
     ) -> Result<Answer, Error> {
-        let upstream = self.upstream(&target.item.origin.upstream);
+        let Some(upstream) = &self.upstream(&target.item.origin.upstream) else {
+            return Err(asking.client.view().unknown(target.item.kind, params.name()).into());
+        };
         let mirrored = match target.item.param_headers.as_slice() {
             [] => Vec::new(),
             fields => headers::mirror(fields, params.arguments().unwrap_or("{}")),

@@ -1,6 +1,7 @@
 //! Lazy upstreams: started when what a client has selected needs them, ended once nobody does. TC-25
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use catalog::snapshot::Rules;
@@ -28,7 +29,7 @@ pub(crate) struct Lazy {
 /// What keeps upstreams running until a client's selection does.
 pub(crate) struct Lease<'a> {
     gateway: &'a Gateway,
-    lazy: Vec<&'a Lazy>,
+    lazy: Vec<Arc<Lazy>>,
 }
 
 impl Lease<'_> {
@@ -51,17 +52,17 @@ impl Drop for Lease<'_> {
 }
 
 /// Those of all upstreams that are lazy.
-pub(crate) fn among(upstreams: &[(Namespace, Upstream)], rules: &Rules) -> Vec<Lazy> {
+pub(crate) fn among(upstreams: &[(Namespace, Upstream)], rules: &Rules) -> Vec<Arc<Lazy>> {
     let lazy = upstreams.iter().filter(|(_, upstream)| upstream.is_lazy());
     let lazy = lazy.map(|member| {
         let holding = rules.toolsets.iter().filter(|(_, set)| may_hold(upstreams, set, member));
         let toolsets = holding.map(|(place, _)| place).collect();
-        Lazy {
+        Arc::new(Lazy {
             namespace: member.0.clone(),
             upstream: member.1.clone(),
             toolsets,
             leases: AtomicUsize::new(0),
-        }
+        })
     });
     lazy.collect()
 }
@@ -81,20 +82,21 @@ pub(crate) fn may_hold(
 impl Gateway {
     /// Starts all upstreams that rest, for who wants to see everything.
     pub fn wake_all(&self) {
-        self.0.lazy.iter().for_each(|lazy| lazy.upstream.need(true));
+        self.members().lazy.iter().for_each(|lazy| lazy.upstream.need(true));
     }
 
     /// Starts what a new client needs.
     pub(crate) fn wake_for(&self, view: &View) {
-        for lazy in self.0.lazy.iter().filter(|lazy| self.is_needed(lazy, view)) {
+        for lazy in self.0.members.load().lazy.iter().filter(|lazy| self.is_needed(lazy, view)) {
             lazy.upstream.need(true);
         }
     }
 
     /// Starts what a toolset may hold something of, for a client that is about to enable it.
     pub(crate) fn lease(&self, view: &View, place: ToolsetPlace) -> Lease<'_> {
-        let lazy = self.0.lazy.iter().filter(|lazy| lazy.toolsets.contains(&place));
-        let lazy: Vec<_> = lazy.filter(|lazy| self.is_within(lazy, view)).collect();
+        let members = self.members();
+        let lazy = members.lazy.iter().filter(|lazy| lazy.toolsets.contains(&place));
+        let lazy: Vec<_> = lazy.filter(|lazy| self.is_within(lazy, view)).cloned().collect();
         if !lazy.is_empty() {
             let _clients = self.clients();
             for lazy in &lazy {
@@ -108,13 +110,14 @@ impl Gateway {
     /// Waits while what a client needs is being started for it: many clients list only once.
     pub(crate) async fn woken_for(&self, client: &Client) {
         let view = client.view();
-        let starts = |lazy: &&Lazy| matches!(lazy.upstream.status().phase, Phase::Starting);
-        let lazy = self.0.lazy.iter().filter(starts).filter(|lazy| self.is_needed(lazy, &view));
-        _ = timeout(SETTLE_MAX, self.started(&lazy.collect::<Vec<_>>())).await;
+        let members = self.members();
+        let starts = |lazy: &&Arc<Lazy>| matches!(lazy.upstream.status().phase, Phase::Starting);
+        let lazy = members.lazy.iter().filter(starts).filter(|lazy| self.is_needed(lazy, &view));
+        _ = timeout(SETTLE_MAX, self.started(&lazy.cloned().collect::<Vec<_>>())).await;
     }
 
     /// Waits until these have answered, failed or run out of their time, and the catalog shows it.
-    async fn started(&self, lazy: &[&Lazy]) {
+    async fn started(&self, lazy: &[Arc<Lazy>]) {
         for lazy in lazy {
             lazy.upstream.settled().await;
         }
@@ -125,14 +128,14 @@ impl Gateway {
 
     /// Looks again which upstreams anybody needs.
     pub(crate) fn review_needs(&self) {
-        if !self.0.lazy.is_empty() {
+        if !self.0.members.load().lazy.is_empty() {
             self.review_needs_of(&self.clients());
         }
     }
 
     /// The same while the clients are held: of two reviews the later one counts.
     pub(crate) fn review_needs_of(&self, clients: &Clients) {
-        for lazy in &self.0.lazy {
+        for lazy in &self.members().lazy {
             let mut clients = clients.connected.values();
             let is_needed = lazy.leases.load(Ordering::Relaxed) > 0
                 || clients.any(|client| self.is_needed(lazy, &client.view()));

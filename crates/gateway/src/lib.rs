@@ -13,6 +13,7 @@ pub mod dispatch;
 pub mod error;
 pub mod library;
 pub mod limits;
+pub mod members;
 pub mod metrics;
 pub mod outbox;
 pub mod place;
@@ -42,7 +43,6 @@ use catalog::surface::Surface;
 use catalog::toolset::Toolset;
 use catalog::view::View;
 use foldhash::{HashMap, HashMapExt as _};
-use mcp::items::Inventory;
 use mcp::log_level::LogLevel;
 use mcp::names::{Namespace, UpstreamName};
 use mcp::version::Spoken;
@@ -56,12 +56,13 @@ use crate::audit::Trail;
 use crate::auth::{Caller, Identity};
 use crate::client::{Client, Owner};
 use crate::consent::Consents;
-use crate::lazy::Lazy;
 use crate::library::Store;
 use crate::limits::{EVENTS_MAX, PRINCIPALS_MAX, SETTLE_MAX, SETTLE_QUIET, STOP_MAX};
+use crate::members::{Members, Starter};
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::place::Place;
+use crate::refresh::Ground;
 use crate::tasks::Tasks;
 use crate::watches::Watch;
 
@@ -122,9 +123,10 @@ struct Shared {
     memory: Memory,
     scope: Arc<Scope>,
     spoken: Spoken,
-    upstreams: Vec<(Namespace, Upstream)>,
-    by_name: HashMap<UpstreamName, Upstream>,
-    lazy: Vec<Lazy>,
+    members: ArcSwap<Members>,
+    starter: Starter,
+    /// Held while upstreams are exchanged for others.
+    exchanging: tokio::sync::Mutex<()>,
     clients: Mutex<Clients>,
     last_client: AtomicU64,
     metrics: Metrics,
@@ -132,7 +134,7 @@ struct Shared {
     trail: OnceLock<Arc<Trail>>,
     is_bridge: AtomicBool,
     /// What the newest snapshot was made of.
-    shown: ArcSwap<Vec<Arc<Inventory>>>,
+    shown: ArcSwap<Ground>,
     /// Counts the snapshots, so that one can wait for the next.
     generation: watch::Sender<u64>,
     watches: Mutex<Vec<Watch>>,
@@ -175,19 +177,16 @@ impl Gateway {
     /// Starts all upstreams side by side and keeps the catalog from then on.
     pub fn start(settings: Settings, spawner: &Arc<Spawner>) -> Gateway {
         let (events, heard) = mpsc::channel(EVENTS_MAX);
-        let start = |member: Member| {
-            let upstream = Upstream::start(member.upstream, Arc::clone(spawner), events.clone());
-            (member.namespace, upstream)
-        };
-        let upstreams: Vec<_> = settings.upstreams.into_iter().map(start).collect();
-        let named =
-            upstreams.iter().map(|(_, upstream)| (upstream.name().clone(), upstream.clone()));
+        let starter = Starter { spawner: Arc::clone(spawner), events };
+        let members = Arc::new(members::first(&starter, settings.upstreams, &settings.rules));
         let scope = Arc::new(Scope { surface: settings.surface, ..Scope::default() });
-        let names = upstreams.iter().map(|(_, upstream)| upstream.name().clone());
-        let metrics = Metrics::of(names);
-        let lazy = lazy::among(&upstreams, &settings.rules);
+        let metrics = Metrics::default();
+        metrics.count_for(members.iter().map(|(_, upstream)| upstream.name()));
+        let shown = Ground { members: Arc::clone(&members), inventories: Vec::new() };
         let gateway = Gateway(Arc::new(Shared {
-            lazy,
+            members: ArcSwap::new(members),
+            starter,
+            exchanging: tokio::sync::Mutex::default(),
             rules: settings.rules,
             policies: settings.policies,
             permissions: settings.permissions,
@@ -198,8 +197,6 @@ impl Gateway {
             memory: Memory::new(settings.pace.remembers),
             scope: Arc::clone(&scope),
             spoken: settings.spoken,
-            by_name: named.collect(),
-            upstreams,
             clients: Mutex::new(Clients {
                 connected: HashMap::new(),
                 principals: HashMap::new(),
@@ -210,7 +207,7 @@ impl Gateway {
             metrics,
             trail: OnceLock::new(),
             is_bridge: AtomicBool::new(false),
-            shown: ArcSwap::default(),
+            shown: ArcSwap::from_pointee(shown),
             generation: watch::Sender::new(0),
             watches: Mutex::default(),
             tasks: Mutex::default(),
@@ -278,11 +275,6 @@ impl Gateway {
         self.0.winding_down.cancel();
     }
 
-    /// All upstreams in the order of the configuration.
-    pub fn upstreams(&self) -> impl Iterator<Item = (&Namespace, &Upstream)> {
-        self.0.upstreams.iter().map(|(namespace, upstream)| (namespace, upstream))
-    }
-
     /// How the upstreams are.
     pub fn health(&self) -> Health {
         let phases: Vec<Phase> = self.upstreams().map(|(_, u)| u.status().phase).collect();
@@ -310,7 +302,7 @@ impl Gateway {
     /// Waits until every upstream has answered, failed or run out of its time, and the catalog
     /// shows it.
     pub async fn ready(&self) {
-        for (_, upstream) in &self.0.upstreams {
+        for (_, upstream) in self.upstreams() {
             upstream.settled().await;
         }
         self.up_to_date().await;
@@ -354,19 +346,18 @@ impl Gateway {
         for client in self.clients().connected.drain() {
             client.1.close();
         }
-        let stops = self.0.upstreams.iter().map(|(_, upstream)| {
-            let upstream = upstream.clone();
-            tokio::spawn(async move { upstream.stop().await })
-        });
+        let stops = self
+            .upstreams()
+            .map(|(_, upstream)| tokio::spawn(async move { upstream.stop().await }));
         let latest = Instant::now() + STOP_MAX;
         for stop in stops.collect::<Vec<_>>() {
             _ = timeout_at(latest, stop).await;
         }
     }
 
-    /// The upstream of an item; the catalog holds items of our upstreams only.
-    pub(crate) fn upstream(&self, name: &UpstreamName) -> &Upstream {
-        self.0.by_name.get(name).expect("the catalog holds items of our upstreams only")
+    /// The upstream of an item, unless it was taken away just now.
+    pub(crate) fn upstream(&self, name: &UpstreamName) -> Option<Upstream> {
+        self.0.members.load().get(name).cloned()
     }
 
     pub(crate) fn clients(&self) -> MutexGuard<'_, Clients> {

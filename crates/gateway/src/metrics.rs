@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use foldhash::HashMap;
 use mcp::names::UpstreamName;
 use mcp::rpc::Outcome;
@@ -23,7 +24,7 @@ pub const DURATIONS_MS: [u64; 12] =
 /// What a gateway counts.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    calls: HashMap<UpstreamName, Calls>,
+    calls: ArcSwap<HashMap<UpstreamName, Arc<Calls>>>,
     /// Messages of upstreams that a client had no room for.
     pub lost_notices: Arc<AtomicU64>,
 }
@@ -46,24 +47,27 @@ pub struct Calls {
 
 /// One upstream in numbers.
 #[derive(Debug)]
-pub struct Figures<'a> {
-    pub name: &'a UpstreamName,
+pub struct Figures {
+    pub name: UpstreamName,
     pub is_up: bool,
     pub restarts: u64,
-    pub calls: &'a Calls,
+    pub calls: Arc<Calls>,
 }
 
 impl Metrics {
-    pub(crate) fn of(upstreams: impl Iterator<Item = UpstreamName>) -> Metrics {
-        let calls = upstreams.map(|name| (name, Calls::default()));
-        Metrics { calls: calls.collect(), lost_notices: Arc::default() }
+    /// Counts the calls to these upstreams from now on; what was counted under a name before goes on.
+    pub(crate) fn count_for<'a>(&self, upstreams: impl Iterator<Item = &'a UpstreamName>) {
+        let former = self.calls.load_full();
+        let counted = |name: &'a UpstreamName| former.get(name).cloned().unwrap_or_default();
+        let calls = upstreams.map(|name| (name.clone(), counted(name)));
+        self.calls.store(Arc::new(calls.collect()));
     }
 
     /// Begins to measure a call.
-    pub(crate) fn begin(&self, upstream: &UpstreamName) -> Option<Timing<'_>> {
-        let calls = self.calls.get(upstream)?;
+    pub(crate) fn begin(&self, upstream: &UpstreamName) -> Option<Timing> {
+        let calls = Arc::clone(self.calls.load().get(upstream)?);
         calls.open.fetch_add(1, Ordering::Relaxed);
-        Some(Timing { calls, began: Instant::now(), end: &calls.cancelled })
+        Some(Timing { calls, began: Instant::now(), end: |calls| &calls.cancelled })
     }
 }
 
@@ -73,10 +77,11 @@ impl Gateway {
     }
 
     /// The figures of all upstreams, in the order of the configuration.
-    pub fn figures(&self) -> impl Iterator<Item = Figures<'_>> {
-        self.upstreams().filter_map(|(_, upstream)| {
-            let name = upstream.name();
-            let calls = self.0.metrics.calls.get(name)?;
+    pub fn figures(&self) -> impl Iterator<Item = Figures> {
+        let counted = self.0.metrics.calls.load_full();
+        self.upstreams().filter_map(move |(_, upstream)| {
+            let name = upstream.name().clone();
+            let calls = Arc::clone(counted.get(&name)?);
             let is_up = matches!(upstream.status().phase, Phase::Ready);
             Some(Figures { name, is_up, restarts: upstream.restarts(), calls })
         })
@@ -84,23 +89,24 @@ impl Gateway {
 }
 
 /// A call that is measured; counts as cancelled unless its end is told.
-pub(crate) struct Timing<'a> {
-    calls: &'a Calls,
+pub(crate) struct Timing {
+    calls: Arc<Calls>,
     began: Instant,
-    end: &'a AtomicU64,
+    /// What it counts as.
+    end: fn(&Calls) -> &AtomicU64,
 }
 
-impl Timing<'_> {
+impl Timing {
     pub fn finish(mut self, answer: &Result<Answer, Error>) {
         self.end = match answer {
-            Ok(Answer::Whole(Outcome::Result(_)) | Answer::Coming(_)) => &self.calls.ok,
-            Err(Error::Timeout { .. } | Error::Unfinished { .. }) => &self.calls.timed_out,
-            Ok(Answer::Whole(Outcome::Error(_))) | Err(_) => &self.calls.failed,
+            Ok(Answer::Whole(Outcome::Result(_)) | Answer::Coming(_)) => |calls| &calls.ok,
+            Err(Error::Timeout { .. } | Error::Unfinished { .. }) => |calls| &calls.timed_out,
+            Ok(Answer::Whole(Outcome::Error(_))) | Err(_) => |calls| &calls.failed,
         };
     }
 }
 
-impl Drop for Timing<'_> {
+impl Drop for Timing {
     fn drop(&mut self) {
         let took = self.began.elapsed();
         let class = DURATIONS_MS.partition_point(|end| Duration::from_millis(*end) < took);
@@ -110,6 +116,6 @@ impl Drop for Timing<'_> {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         self.calls.total_micros.fetch_add(micros, Ordering::Relaxed);
         self.calls.open.fetch_sub(1, Ordering::Relaxed);
-        self.end.fetch_add(1, Ordering::Relaxed);
+        (self.end)(&self.calls).fetch_add(1, Ordering::Relaxed);
     }
 }

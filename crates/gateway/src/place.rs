@@ -110,14 +110,14 @@ impl Gateway {
     }
 
     /// The namespaces that a place can be narrowed to by a caller, who may see something there.
-    pub fn namespaces_in(&self, place: &Place, caller: &Caller) -> Vec<&Namespace> {
+    pub fn namespaces_in(&self, place: &Place, caller: &Caller) -> Vec<Namespace> {
         let Ok(rights) = self.rights_at(place, caller) else { return Vec::new() };
         let scope = place.0.with(rights);
         let view = self.initial_view(&mut self.clients(), &scope);
-        let mut namespaces: Vec<&Namespace> = Vec::new();
+        let mut namespaces: Vec<Namespace> = Vec::new();
         for (namespace, upstream) in self.upstreams() {
-            if place.0.holds(namespace)
-                && self.is_shown(&view, namespace, upstream)
+            if place.0.holds(&namespace)
+                && self.is_shown(&view, &namespace, &upstream)
                 && !namespaces.contains(&namespace)
             {
                 namespaces.push(namespace);
@@ -127,8 +127,8 @@ impl Gateway {
     }
 
     /// The names of the namespaces in the order of the configuration, each once.
-    pub fn namespaces(&self) -> Vec<&Namespace> {
-        let mut namespaces: Vec<&Namespace> = Vec::new();
+    pub fn namespaces(&self) -> Vec<Namespace> {
+        let mut namespaces: Vec<Namespace> = Vec::new();
         for (namespace, _) in self.upstreams() {
             if !namespaces.contains(&namespace) {
                 namespaces.push(namespace);

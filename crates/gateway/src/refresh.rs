@@ -26,7 +26,28 @@ use upstream::supervisor::Event;
 use crate::client::{Client, Owner};
 use crate::library::Store;
 use crate::limits::{EDGE_LOOK_MAX, EVENTS_MAX, SCOPES_MAX};
+use crate::members::Members;
 use crate::{Clients, Gateway};
+
+/// What a snapshot is made of: the upstreams, and what each of them offers.
+pub(crate) struct Ground {
+    pub members: Arc<Members>,
+    pub inventories: Vec<Arc<Inventory>>,
+}
+
+impl Ground {
+    fn of(members: Arc<Members>) -> Ground {
+        let inventories = members.iter().map(|(_, upstream)| upstream.inventory()).collect();
+        Ground { members, inventories }
+    }
+
+    fn is_same(&self, other: &Ground) -> bool {
+        let mut pairs = self.inventories.iter().zip(&other.inventories);
+        Arc::ptr_eq(&self.members, &other.members)
+            && self.inventories.len() == other.inventories.len()
+            && pairs.all(|(a, b)| Arc::ptr_eq(a, b))
+    }
+}
 
 /// Looks after the catalog for as long as there are upstreams.
 pub(crate) async fn run(gateway: Gateway, mut heard: mpsc::Receiver<Event>) {
@@ -63,8 +84,13 @@ impl Gateway {
         if self.shows_all_inventories() {
             return self.0.generation.send_modify(|generation| *generation += 1);
         }
-        let inventories = Arc::new(self.inventories());
-        self.announce(self.hand_out(&inventories));
+        self.refresh_now();
+    }
+
+    /// The same, whatever the snapshot before was made of.
+    pub(crate) fn refresh_now(&self) {
+        let ground = Arc::new(Ground::of(self.members()));
+        self.announce(self.hand_out(&ground));
     }
 
     /// Hands out anew what the same snapshot is by now.
@@ -90,10 +116,11 @@ impl Gateway {
     }
 
     /// The snapshot of a scope, made of these inventories.
-    fn assemble(&self, scope: &Scope, inventories: &[Arc<Inventory>]) -> Arc<Catalog> {
-        let offers: Vec<_> = self
-            .upstreams()
-            .zip(inventories)
+    fn assemble(&self, scope: &Scope, ground: &Ground) -> Arc<Catalog> {
+        let offers: Vec<_> = ground
+            .members
+            .iter()
+            .zip(&ground.inventories)
             .map(|((namespace, upstream), inventory)| Offer {
                 upstream: upstream.name(),
                 namespace,
@@ -149,24 +176,18 @@ impl Gateway {
         Arc::new(ceiling)
     }
 
-    fn inventories(&self) -> Vec<Arc<Inventory>> {
-        self.upstreams().map(|(_, upstream)| upstream.inventory()).collect()
-    }
-
     /// Whether the newest snapshot was made of what the upstreams offer now.
     pub(crate) fn shows_all_inventories(&self) -> bool {
-        let shown = self.0.shown.load();
-        let now = self.inventories();
-        shown.len() == now.len() && shown.iter().zip(&now).all(|(a, b)| Arc::ptr_eq(a, b))
+        self.0.shown.load().is_same(&Ground::of(self.members()))
     }
 
     /// Gives every client the view of its new snapshot; which lists changed for whom.
     #[expect(clippy::mutable_key_type, reason = "compiled patterns take no part in being equal")]
-    fn hand_out(&self, inventories: &Arc<Vec<Arc<Inventory>>>) -> Vec<(Arc<Client>, Vec<Kind>)> {
+    fn hand_out(&self, ground: &Arc<Ground>) -> Vec<(Arc<Client>, Vec<Kind>)> {
         let mut clients = self.clients();
         clients.forget_empty_scopes(&self.0.scope);
         let has_limit = self.0.policies.fallback.tools_max.is_some();
-        clients.whole = has_limit.then(|| self.assemble(&Scope::of(Surface::Filter), inventories));
+        clients.whole = has_limit.then(|| self.assemble(&Scope::of(Surface::Filter), ground));
         let mut grounds: Vec<(Arc<Scope>, Arc<Catalog>)> = Vec::new();
         let mut fresh = HashMap::new();
         let views = clients.connected.values().map(|client| client.view());
@@ -178,7 +199,7 @@ impl Gateway {
             let catalog = match grounds.iter().find(|(of, _)| scope.is_over_the_same(of)) {
                 Some((_, catalog)) => Arc::clone(catalog),
                 None => {
-                    let catalog = self.assemble(scope, inventories);
+                    let catalog = self.assemble(scope, ground);
                     grounds.push((Arc::clone(scope), Arc::clone(&catalog)));
                     catalog
                 }
@@ -206,7 +227,7 @@ impl Gateway {
             changes.push((Arc::clone(client), kinds));
         }
         // Last, and under the lock: who waits for it then finds views of it.
-        self.0.shown.store(Arc::clone(inventories));
+        self.0.shown.store(Arc::clone(ground));
         changes
     }
 

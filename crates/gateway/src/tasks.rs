@@ -90,14 +90,14 @@ impl Gateway {
 
     /// The upstream at which a task of this caller runs.
     fn runner_of<'a>(
-        &'a self,
+        &self,
         asking: &Asking<'_>,
         id: &str,
-        runners: &[&'a Upstream],
+        runners: &'a [Upstream],
     ) -> Result<&'a Upstream, Error> {
         let tasks = self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         let owner = |runner: &Upstream| tasks.owners.get(&Task::at(runner, id));
-        let is_own = |runner: &&&'a Upstream| owner(runner) == Some(&asking.client.caller.identity);
+        let is_own = |runner: &&'a Upstream| owner(runner) == Some(&asking.client.caller.identity);
         match (runners.iter().find(is_own), runners) {
             (Some(runner), _) => Ok(runner),
             // It may have been begun at another replica, or before we were started.
@@ -123,10 +123,10 @@ impl Gateway {
     async fn list_tasks(
         &self,
         asking: &Asking<'_>,
-        runners: &[&Upstream],
+        runners: &[Upstream],
     ) -> Result<Outcome, Error> {
         // Side by side, and without those that do not answer.
-        let lists = join_all(runners.iter().map(|upstream| read_pages(upstream))).await;
+        let lists = join_all(runners.iter().map(read_pages)).await;
         let mut own = Vec::new();
         for (upstream, pages) in runners.iter().zip(lists) {
             for page in pages.unwrap_or_default() {
@@ -149,7 +149,7 @@ impl Gateway {
         tasks.owners.get(&Task::at(upstream, &id)) == Some(&asking.client.caller.identity)
     }
 
-    fn task_runners(&self, asking: &Asking<'_>) -> Vec<&Upstream> {
+    fn task_runners(&self, asking: &Asking<'_>) -> Vec<Upstream> {
         let view = asking.client.view();
         let shown = self.upstreams_in(&view);
         shown.filter(|upstream| runs_tasks(upstream, asking.era)).collect()

@@ -52,7 +52,7 @@ impl Gateway {
         let target = view.resolve_uri(asked)?;
         self.check_expanded(&view, asked, &target)?;
         let upstream = target.item.origin.upstream.clone();
-        let known = self.upstream(&upstream).status().introduction;
+        let known = self.upstream(&upstream).and_then(|known| known.status().introduction);
         if !known.is_some_and(|known| known.declares_part("resources", "subscribe")) {
             return Err(Error::Unwatchable { upstream });
         }
@@ -110,7 +110,9 @@ impl Gateway {
     /// Under the lock, so that the last word is about the last change.
     fn tell_watched(&self, watches: &[Watch], upstream: &UpstreamName) {
         let of_it = watches.iter().filter(|watch| watch.upstream == *upstream);
-        self.upstream(upstream).watch(of_it.map(|watch| watch.uri.clone()).collect());
+        if let Some(upstream) = self.upstream(upstream) {
+            upstream.watch(of_it.map(|watch| watch.uri.clone()).collect());
+        }
     }
 
     /// Passes on that a resource has changed to those who asked for it.

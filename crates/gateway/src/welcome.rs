@@ -85,11 +85,11 @@ impl Gateway {
         let own = view.scope().surface.instructions();
         let mut said = Vec::new();
         let is_reached =
-            |upstream: &&Upstream| view.ceiling().reaches(upstream.name()) != Some(false);
+            |upstream: &Upstream| view.ceiling().reaches(upstream.name()) != Some(false);
         for upstream in self.upstreams_in(view).filter(is_reached) {
             let introduction = upstream.status().introduction;
             if let Some(instructions) = introduction.and_then(|known| known.instructions) {
-                said.push((upstream.name(), instructions));
+                said.push((upstream.name().clone(), instructions));
             }
         }
         match (own, said.as_slice(), self.upstreams_in(view).count()) {
@@ -116,8 +116,8 @@ impl Gateway {
     }
 
     /// The upstreams that a client may know of.
-    pub(crate) fn upstreams_in(&self, view: &View) -> impl Iterator<Item = &Upstream> {
-        let shown = self.upstreams().filter(|(namespace, upstream)| {
+    pub(crate) fn upstreams_in(&self, view: &View) -> impl Iterator<Item = Upstream> {
+        let shown = self.upstreams().filter(move |(namespace, upstream)| {
             view.scope().holds(namespace) && self.is_shown(view, namespace, upstream)
         });
         shown.map(|(_, upstream)| upstream)

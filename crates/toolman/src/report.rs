@@ -56,7 +56,7 @@ impl Report {
             format!("{kind} `{name}` of `{}`: the name belongs to {keeper}", collision.dropped)
         };
         Report {
-            rows: gateway.upstreams().map(|(_, upstream)| Row::of(upstream, &catalog)).collect(),
+            rows: gateway.upstreams().map(|(_, upstream)| Row::of(&upstream, &catalog)).collect(),
             collisions: catalog.collisions().iter().map(collision).collect(),
             withheld,
         }

@@ -80,7 +80,7 @@ impl Gateway {
 
     /// The toolsets that a client is told of.
     fn told<'v>(&self, view: &'v View) -> Told<'v> {
-        Told::of(view, |toolset| self.awaited(view, toolset).next().is_some())
+        Told::of(view, |toolset| !self.awaited(view, toolset).is_empty())
     }
 
     /// What a client should know of servers that a toolset may need and that are not there. TC-14
@@ -96,21 +96,19 @@ impl Gateway {
                 }
             }
         };
-        self.awaited(view, toolset).map(trouble).collect()
+        self.awaited(view, toolset).iter().map(trouble).collect()
     }
 
     /// The upstreams that are not there and may have something for a toolset.
-    fn awaited<'a>(
-        &'a self,
-        view: &'a View,
-        toolset: &'a Toolset,
-    ) -> impl Iterator<Item = &'a (Namespace, Upstream)> {
-        self.0.upstreams.iter().filter(move |member| {
+    fn awaited(&self, view: &View, toolset: &Toolset) -> Vec<(Namespace, Upstream)> {
+        let members = self.members();
+        let is_awaited = |member: &&(Namespace, Upstream)| {
             let (namespace, upstream) = member;
             !matches!(upstream.status().phase, Phase::Ready)
                 && view.scope().holds(namespace)
                 && self.is_shown(view, namespace, upstream)
-                && may_hold(&self.0.upstreams, toolset, member)
-        })
+                && may_hold(&members.list, toolset, member)
+        };
+        members.list.iter().filter(is_awaited).cloned().collect()
     }
 }

@@ -110,29 +110,29 @@ impl Endpoint {
     fn show_upstreams(&self, page: &mut Page) {
         page.head("upstream_up", "gauge", "Whether the upstream is ready.");
         for upstream in self.gateway.figures() {
-            page.line("upstream_up", &of(upstream.name), u8::from(upstream.is_up));
+            page.line("upstream_up", &of(&upstream.name), u8::from(upstream.is_up));
         }
         page.head("upstream_restarts_total", "counter", "How often it was started again.");
         for upstream in self.gateway.figures() {
-            page.line("upstream_restarts_total", &of(upstream.name), upstream.restarts);
+            page.line("upstream_restarts_total", &of(&upstream.name), upstream.restarts);
         }
         page.head("calls_under_way", "gauge", "Calls at the upstream now.");
         for upstream in self.gateway.figures() {
-            page.line("calls_under_way", &of(upstream.name), load(&upstream.calls.open));
+            page.line("calls_under_way", &of(&upstream.name), load(&upstream.calls.open));
         }
         page.head("calls_total", "counter", "Calls to the upstream by outcome.");
         for upstream in self.gateway.figures() {
-            let Calls { ok, failed, timed_out, cancelled, .. } = upstream.calls;
+            let Calls { ok, failed, timed_out, cancelled, .. } = &*upstream.calls;
             for (outcome, count) in
                 [("ok", ok), ("error", failed), ("timeout", timed_out), ("cancelled", cancelled)]
             {
-                let labels = format!(r#"{},outcome="{outcome}""#, of(upstream.name));
+                let labels = format!(r#"{},outcome="{outcome}""#, of(&upstream.name));
                 page.line("calls_total", &labels, load(count));
             }
         }
         page.head("call_seconds", "histogram", "How long calls took.");
         for upstream in self.gateway.figures() {
-            show_durations(page, &of(upstream.name), upstream.calls);
+            show_durations(page, &of(&upstream.name), &upstream.calls);
         }
     }
 }

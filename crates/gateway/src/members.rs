@@ -1,0 +1,119 @@
+//! The upstreams of a gateway: those there are now, and their exchange for others.
+//!
+//! They are exchanged whole. Whoever has begun with the former ones goes on with them: an upstream that is
+//! no longer a member finishes its calls before it ends.
+
+use std::sync::Arc;
+
+use catalog::snapshot::Rules;
+use foldhash::HashMap;
+use mcp::names::{Namespace, UpstreamName};
+use tokio::sync::mpsc;
+use upstream::launch::Spawner;
+use upstream::supervisor::{Event, Settings, Upstream};
+
+use crate::lazy::{self, Lazy};
+use crate::{Gateway, Member};
+
+/// All upstreams, in the order of the configuration.
+pub(crate) struct Members {
+    pub list: Vec<(Namespace, Upstream)>,
+    by_name: HashMap<UpstreamName, Upstream>,
+    pub lazy: Vec<Arc<Lazy>>,
+}
+
+impl Members {
+    fn new(list: Vec<(Namespace, Upstream)>, rules: &Rules) -> Members {
+        let named = list.iter().map(|(_, upstream)| (upstream.name().clone(), upstream.clone()));
+        Members { by_name: named.collect(), lazy: lazy::among(&list, rules), list }
+    }
+
+    pub fn get(&self, name: &UpstreamName) -> Option<&Upstream> {
+        self.by_name.get(name)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&Namespace, &Upstream)> {
+        self.list.iter().map(|(namespace, upstream)| (namespace, upstream))
+    }
+}
+
+/// What starts upstreams.
+pub(crate) struct Starter {
+    pub spawner: Arc<Spawner>,
+    pub events: mpsc::Sender<Event>,
+}
+
+impl Starter {
+    /// Starts what is not running as it is wanted, and takes over what is.
+    pub fn muster(
+        &self,
+        wanted: Vec<Member>,
+        former: &[(Namespace, Upstream)],
+    ) -> Vec<(Namespace, Upstream)> {
+        let start = |Member { namespace, upstream: settings }: Member| {
+            let is_same = |upstream: &Upstream| is_unchanged(upstream.settings(), &settings);
+            let running = former.iter().map(|(_, upstream)| upstream).find(|one| is_same(one));
+            let upstream = running.cloned().unwrap_or_else(|| {
+                Upstream::start(settings, Arc::clone(&self.spawner), self.events.clone())
+            });
+            (namespace, upstream)
+        };
+        wanted.into_iter().map(start).collect()
+    }
+}
+
+/// Whether a running upstream is what is wanted.
+fn is_unchanged(running: &Settings, wanted: &Settings) -> bool {
+    running == wanted
+}
+
+/// What an exchange of upstreams has done, by their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exchange {
+    pub started: Vec<UpstreamName>,
+    pub retired: Vec<UpstreamName>,
+}
+
+impl Gateway {
+    pub(crate) fn members(&self) -> Arc<Members> {
+        self.0.members.load_full()
+    }
+
+    /// All upstreams in the order of the configuration.
+    pub fn upstreams(&self) -> impl Iterator<Item = (Namespace, Upstream)> {
+        self.members().list.clone().into_iter()
+    }
+
+    /// Serves these upstreams from now on. Those that are wanted as they run go on; the catalog is swapped once,
+    /// when every new one has answered, failed or run out of its time. TF-49
+    pub async fn exchange(&self, wanted: Vec<Member>) -> Exchange {
+        let _one_at_a_time = self.0.exchanging.lock().await;
+        let former = self.members();
+        let list = self.0.starter.muster(wanted, &former.list);
+        let is_among = |upstream: &Upstream, list: &[(Namespace, Upstream)]| {
+            list.iter().any(|(_, other)| other.is(upstream))
+        };
+        let fresh: Vec<_> =
+            list.iter().filter(|(_, one)| !is_among(one, &former.list)).cloned().collect();
+        for (_, upstream) in &fresh {
+            upstream.settled().await;
+        }
+        let members = Arc::new(Members::new(list, &self.0.rules));
+        self.0.metrics.count_for(members.iter().map(|(_, upstream)| upstream.name()));
+        self.0.members.store(Arc::clone(&members));
+        self.refresh_now();
+        self.review_needs();
+        let mut done = Exchange::default();
+        done.started.extend(fresh.iter().map(|(_, upstream)| upstream.name().clone()));
+        for (_, old) in former.list.iter().filter(|(_, one)| !is_among(one, &members.list)) {
+            done.retired.push(old.name().clone());
+            old.retire();
+        }
+        done
+    }
+}
+
+/// The upstreams that a gateway begins with.
+pub(crate) fn first(starter: &Starter, wanted: Vec<Member>, rules: &Rules) -> Members {
+    Members::new(starter.muster(wanted, &[]), rules)
+}
