@@ -1,0 +1,127 @@
+"""Calls: running one tool and wording what came of it.
+
+A call is answered once: by its tool, by a cancellation or by its deadline, whichever is first.
+"""
+
+import contextvars
+import time
+
+from .context import Context
+from .faults import dependency_message, summary, trace
+from .plain import NotJson, to_bytes
+from .results import Broken, call_result
+from .tools import InvalidArguments
+
+
+class Call:
+    """One call under way."""
+
+    __slots__ = ("id", "tool", "arguments", "progress", "started", "deadline", "over", "task", "seconds")
+
+    def __init__(self, id, tool, arguments, progress, seconds):
+        self.id, self.tool, self.arguments, self.progress = id, tool, arguments, progress
+        self.started, self.over, self.task = time.monotonic(), False, None
+        self.seconds, self.deadline = seconds, None if seconds is None else self.started + seconds
+
+
+class Runner:
+    """Runs calls on threads or on the loop; `answer(call, frame)` sends what came of one."""
+
+    def __init__(self, folder, pool, answer, tell, result_max):
+        self._folder, self._pool, self._answer, self._tell = folder, pool, answer, tell
+        self._result_max, self._loop = result_max, None
+
+    def loop(self):
+        if self._loop is None:
+            from .events import Loop
+
+            self._loop = Loop()
+        return self._loop
+
+    def start(self, call):
+        if call.tool.asynchronous:
+            self.loop().start(self._run_async(call), contextvars.copy_context(), call)
+        else:
+            context = contextvars.copy_context()
+            self._pool.submit(lambda: context.run(self._run_sync, call))
+
+    def cancel(self, call):
+        """Stops an async tool. One on a thread runs on, but nobody hears of it."""
+        if call.task is not None or call.tool.asynchronous:
+            self.loop().cancel(call)
+
+    def _run_sync(self, call):
+        if call.over:
+            return
+        try:
+            first, named = self._bind(call)
+            value = call.tool.function(*first, **named)
+            if hasattr(value, "__await__"):
+                from .events import finished
+
+                self.loop().start(self._finish(call, finished(value)), contextvars.copy_context(), call)
+                return
+            self._done(call, value)
+        except BaseException as error:
+            self._failed(call, error)
+
+    async def _run_async(self, call):
+        try:
+            if call.tool.run is not None:
+                value = await call.tool.run(call.arguments)
+            else:
+                first, named = self._bind(call)
+                value = await call.tool.function(*first, **named)
+            self._done(call, value)
+        except BaseException as error:
+            self._failed(call, error)
+
+    async def _finish(self, call, coroutine):
+        try:
+            self._done(call, await coroutine)
+        except BaseException as error:
+            self._failed(call, error)
+
+    def _bind(self, call):
+        context = Context(call.id, call.tool.name, lambda message: self._tell(call, message), call.progress)
+        return call.tool.bind(call.arguments, context)
+
+    def _done(self, call, value):
+        result = call_result(call.tool, value)
+        took = round((time.monotonic() - call.started) * 1000, 3)
+        frame = to_bytes({"id": call.id, "ok": True, "result": result, "latency_ms": took})
+        if len(frame) > self._result_max:
+            frame = refusal(call.id, "internal_error", "result too large: %d bytes, at most %d are carried"
+                            % (len(frame), self._result_max))
+        self._answer(call, frame)
+
+    def _failed(self, call, error):
+        try:
+            code, message, details = worded(error, self._folder)
+        except BaseException as other:  # An exception that can't be looked at still ends its call.
+            code, message, details = "internal_error", type(other).__name__, None
+        self._answer(call, refusal(call.id, code, message, details))
+
+
+def worded(error, folder):
+    """The code, message and details of an exception."""
+    if isinstance(error, InvalidArguments):
+        return "invalid_arguments", str(error), {"errors": error.errors}
+    if isinstance(error, Broken):
+        return "internal_error", str(error), None
+    if isinstance(error, NotJson):
+        return "internal_error", "the tool returned something that JSON can't hold: %s" % error, None
+    if type(error).__name__ == "CancelledError":
+        return "cancelled", "the tool was cancelled", None
+    if any(one.__name__ == "ToolError" and one.__module__.startswith(("fastmcp.", "mcp.", "toolman_dock."))
+           for one in type(error).__mro__):
+        return "internal_error", str(error), None
+    if isinstance(error, ImportError):
+        return "dependency_error", dependency_message(error), {"traceback": trace(error, folder)}
+    if isinstance(error, SystemExit):
+        return "internal_error", "the tool called sys.exit(%s)" % ("" if error.code is None else error.code), None
+    return "internal_error", summary(error), {"traceback": trace(error, folder)}
+
+
+def refusal(id, code, message, details=None):
+    return to_bytes({"id": id, "ok": False, "error": {"code": code, "message": message, "details": details}})

@@ -1,0 +1,172 @@
+"""The desk: reads requests on the main thread, keeps the table of calls and watches their deadlines."""
+
+import heapq
+import sys
+import threading
+import time
+
+from .calls import Call, Runner, refusal
+from .pool import Pool
+from .wire import Closed, Garbage, Oversized
+
+CALLS_MAX = 1024
+GRACE_SECONDS = 5.0
+EXIT_GARBAGE = 3
+
+
+class Desk:
+    def __init__(self, wire, namespace, folder, loaded, call_timeout=None, result_max=8 * 1024 * 1024, after=None):
+        self._wire, self._namespace, self._loaded = wire, namespace, loaded
+        self._timeout, self._after = call_timeout, after
+        self._lock, self._calls, self._deadlines, self._count = threading.Lock(), {}, [], 0
+        self._closing, self._gone = None, False
+        self._runner = Runner(folder, Pool(), self._answer, self._tell, result_max)
+
+    def serve(self):
+        """Answers until the end; gives the exit code."""
+        if any(tool.asynchronous for tool in self._loaded.tools.values()):
+            self._runner.loop()
+        try:
+            while True:
+                for frame in self._wire.frames(self._wait()):
+                    self._handle(frame)
+                self._expire()
+                if self._closing is not None and (not self._calls or time.monotonic() >= self._closing[1]):
+                    return self._close()
+                if self._gone:
+                    return 0
+        except Closed:
+            return 0
+        except Garbage as error:
+            sys.stderr.write("worker of `%s`: %s\n" % (self._namespace, error))
+            return EXIT_GARBAGE
+
+    def _wait(self):
+        until = [self._deadlines[0][0]] if self._deadlines else []
+        if self._closing is not None:
+            # Answers come from other threads, so the end of the last call is looked for.
+            until += [self._closing[1], time.monotonic() + 0.01]
+        return None if not until else max(0.0, min(until) - time.monotonic())
+
+    def _handle(self, frame):
+        if isinstance(frame, Oversized):
+            id = frame.id()
+            if id is None:
+                raise Garbage("a frame is too long, and does not begin with its id")
+            self._wire.send_bytes(refusal(id, "invalid_arguments", "the request is too large"))
+            return
+        op, id = frame.get("op"), frame.get("id")
+        if op == "cancel":
+            self._cancel(id)
+            return
+        if not isinstance(id, (str, int)) or isinstance(id, bool) or not isinstance(op, str):
+            raise Garbage("a frame has no `id` or no `op`")
+        handler = self._handlers.get(op)
+        if handler is None:
+            self._wire.send_bytes(refusal(id, "internal_error", "the op `%s` is not known" % op[:80]))
+        else:
+            handler(self, id, frame)
+
+    def _ok(self, id, result):
+        self._wire.send({"id": id, "ok": True, "result": result, "latency_ms": 0})
+
+    def _list(self, id, frame):
+        self._ok(id, {"tools": [tool.definition for tool in self._loaded.tools.values()]})
+
+    def _schema(self, id, frame):
+        tool = self._find(id, frame)
+        if tool is not None:
+            self._ok(id, tool.definition)
+
+    def _ping(self, id, frame):
+        self._ok(id, {})
+
+    def _shutdown(self, id, frame):
+        grace = frame.get("grace", GRACE_SECONDS)
+        grace = grace if isinstance(grace, (int, float)) and 0 <= grace <= 600 else GRACE_SECONDS
+        self._closing = (id, time.monotonic() + grace)
+
+    def _find(self, id, frame):
+        name = frame.get("tool")
+        tool = self._loaded.tools.get(name) if isinstance(name, str) else None
+        if tool is None:
+            shown = name if isinstance(name, str) else "?"
+            self._wire.send_bytes(refusal(id, "tool_not_found", "no tool is named `%s` in `%s`"
+                                          % (shown[:128], self._namespace)))
+        return tool
+
+    def _call(self, id, frame):
+        if self._closing is not None:
+            self._wire.send_bytes(refusal(id, "cancelled", "the worker is shutting down"))
+            return
+        tool = self._find(id, frame)
+        if tool is None:
+            return
+        arguments = frame.get("arguments")
+        arguments = {} if arguments is None else arguments
+        if not isinstance(arguments, dict):
+            errors = [{"path": "", "message": "expected an object"}]
+            self._wire.send_bytes(refusal(id, "invalid_arguments", "the arguments must be an object", {"errors": errors}))
+            return
+        seconds = frame.get("timeout", self._timeout)
+        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or seconds <= 0:
+            seconds = None
+        call = Call(id, tool, arguments, frame.get("progress") is True, seconds)
+        with self._lock:
+            refused = ("the id is in use" if id in self._calls else
+                       "too many calls are under way" if len(self._calls) >= CALLS_MAX else None)
+            if refused is None:
+                self._calls[id] = call
+        if refused is not None:
+            self._wire.send_bytes(refusal(id, "internal_error", refused))
+            return
+        if call.deadline is not None:
+            self._count += 1
+            heapq.heappush(self._deadlines, (call.deadline, self._count, call))
+        self._runner.start(call)
+
+    _handlers = {"tools.list": _list, "tools.get_schema": _schema, "tools.call": _call, "ping": _ping,
+                 "shutdown": _shutdown}
+
+    def _claim(self, call):
+        """Whether the caller of this is the one to answer the call."""
+        with self._lock:
+            if call.over:
+                return False
+            call.over = True
+            return self._calls.pop(call.id, None) is call
+
+    def _answer(self, call, frame):
+        if self._after is not None:
+            self._after()
+        if self._claim(call):
+            try:
+                self._wire.send_bytes(frame)
+            except Closed:
+                self._gone = True
+
+    def _tell(self, call, message):
+        if not call.over:
+            self._wire.send(message)
+
+    def _cancel(self, id):
+        call = self._calls.get(id) if isinstance(id, (str, int)) else None
+        if call is not None:
+            self._end(call, "cancelled", "the call was cancelled")
+
+    def _end(self, call, code, message):
+        if self._claim(call):
+            self._wire.send_bytes(refusal(call.id, code, message))
+            self._runner.cancel(call)
+
+    def _expire(self):
+        now = time.monotonic()
+        while self._deadlines and (self._deadlines[0][0] <= now or self._deadlines[0][2].over):
+            call = heapq.heappop(self._deadlines)[2]
+            self._end(call, "execution_timeout", "the tool did not finish within %g s" % (call.seconds or 0))
+
+    def _close(self):
+        for call in list(self._calls.values()):
+            self._end(call, "cancelled", "the worker is shutting down")
+        self._ok(self._closing[0], {})
+        return 0

@@ -1,0 +1,127 @@
+"""Libraries: the tools of a real fastmcp or mcp that is installed in the environment.
+
+A tool made from a function is served by its function, with our schema, validation and context: so a file
+means the same whether the library is installed or not. Tools that have no function of their own
+(transformed ones, proxies) keep the library's schema and are run by the library.
+"""
+
+import os
+import sys
+
+from .definition import OPTIONS, name_fault
+from .plain import plain
+from .registry import Mark, first_line, unwrap
+from .shapes import HintError
+from .tools import Tool
+
+TOOL_CLASSES = ("FastMCP", "MCPServer")
+
+
+def marks(module, path, known):
+    """What the module's servers, and the library's own decorator, hold."""
+    found = []
+    for value in list(vars(module).values()):
+        if _of_library(type(value)) and _is_server(value):
+            for tool in server_tools(value):
+                found.append(_mark(tool, path))
+        elif callable(value) and getattr(getattr(value, "__fastmcp__", None), "type", None) == "tool":
+            found.append(Mark(value, _options(value.__fastmcp__), path, first_line(value)))
+    seen, kept = set(known), []
+    for mark in found:
+        if mark is None or id(mark.function) in seen:
+            continue
+        seen.add(id(mark.function))
+        code = getattr(unwrap(mark.function), "__code__", None)
+        if code is None or code.co_filename == path:
+            kept.append(mark)
+    return kept
+
+
+def _of_library(kind):
+    return any(one.__module__.partition(".")[0] in ("fastmcp", "mcp") for one in kind.__mro__)
+
+
+def _is_server(value):
+    return any(one.__name__ in TOOL_CLASSES for one in type(value).__mro__)
+
+
+def server_tools(server):
+    """The tool objects of a server, whatever its version calls the way to them."""
+    manager = getattr(server, "_tool_manager", None)
+    tools = getattr(manager, "_tools", None)
+    if isinstance(tools, dict):
+        return list(tools.values())
+    for name in ("list_tools", "get_tools"):
+        if hasattr(server, name):
+            import asyncio
+
+            tools = asyncio.run(getattr(server, name)())
+            return list(tools.values()) if isinstance(tools, dict) else list(tools)
+    return []
+
+
+def _mark(tool, path):
+    function = getattr(tool, "fn", None)
+    options = _options(tool)
+    if options.get("enabled") is False:
+        return None
+    if function is not None and not _injects(function) and type(tool).__name__ in ("FunctionTool", "Tool"):
+        return Mark(function, options, path, first_line(function))
+    try:
+        return Mark(_run_by_library(tool), dict(options, built=True), path, None)
+    except HintError as error:
+        return Mark(tool, {"fault": str(error)}, path, None)
+
+
+def _injects(function):
+    """Whether the library fills parameters of the function by itself (`Depends` and the like)."""
+    target = unwrap(function)
+    defaults = list(getattr(target, "__defaults__", None) or ())
+    defaults += list((getattr(target, "__kwdefaults__", None) or {}).values())
+    return any(type(one).__module__.partition(".")[0] in ("fastmcp", "docket", "uncalled_for") for one in defaults)
+
+
+def _options(source):
+    found = {}
+    for name in OPTIONS:
+        if name == "output_schema":
+            continue
+        value = getattr(source, name, None)
+        if value is not None and not callable(value):
+            found[name] = value
+    if "annotations" in found:
+        dumped = found["annotations"]
+        if hasattr(dumped, "model_dump"):
+            found["annotations"] = dumped.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return found
+
+
+def _run_by_library(tool):
+    fault = name_fault(tool.name)
+    if fault:
+        raise HintError(fault)
+    definition = tool.to_mcp_tool().model_dump(mode="json", by_alias=True, exclude_none=True)
+    definition["name"] = tool.name
+    made = Tool(tool.name, tool, plain(definition))
+    made.extra, made.asynchronous = True, True
+    made.wrapped = bool((made.output or {}).get("x-fastmcp-wrap-result"))
+
+    async def run(arguments):
+        return await tool.run(arguments)
+
+    made.run = run
+    return made
+
+
+def version():
+    """The version of the real fastmcp that this interpreter has, or None; asked without importing it."""
+    for folder in sys.path:
+        if folder.endswith("-packages"):
+            try:
+                names = os.listdir(folder)
+            except OSError:
+                continue
+            for name in names:
+                if name.startswith("fastmcp-") and name.endswith(".dist-info"):
+                    return name[len("fastmcp-"):-len(".dist-info")]
+    return None

@@ -1,0 +1,153 @@
+"""The loader: tool files of one folder into tools, and into faults where that fails.
+
+A broken file loses its own tools only. Files are modules of one invisible package, so that they can import
+each other (`import helpers`, `from .helpers import x`) and are still executed once. The folder is searched
+after everything else: a file named like a library never stands in that library's way.
+"""
+
+import os
+import sys
+import types
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+
+from . import registry
+from .faults import fault, import_fault
+from .shapes import HintError
+from .tools import build
+
+PACKAGE = "toolman_tools"
+FILES_MAX = 1000
+FILE_BYTES_MAX = 1024 * 1024
+
+
+class Siblings:
+    """Finds the files and packages of the folder for the tool files in it, when nobody else knows the name."""
+
+    def __init__(self, folder):
+        self._folder = folder
+
+    def find_spec(self, name, path=None, target=None):
+        if path is not None or "." in name:
+            return None
+        return PathFinder.find_spec(name, [self._folder], target)
+
+
+class Loaded:
+    """What a folder gave: tools by name, the file of each, and faults."""
+
+    def __init__(self):
+        self.tools, self.files, self.faults = {}, {}, []
+
+    def add(self, tool, file, line):
+        if tool.name in self.files:
+            self.faults.append(fault(file, "the tool `%s` is already defined in `%s`, which keeps the name"
+                                     % (tool.name, self.files[tool.name]), line))
+            return
+        self.tools[tool.name], self.files[tool.name] = tool, file
+
+
+def tool_files(folder):
+    """The names of the tool files, sorted."""
+    return sorted(name for name in os.listdir(folder)
+                  if name.endswith(".py") and not name.startswith(("_", ".")) and len(name) > 3
+                  and os.path.isfile(os.path.join(folder, name)))
+
+
+def load(folder):
+    """Imports every tool file of the folder."""
+    loaded = Loaded()
+    package = types.ModuleType(PACKAGE)
+    package.__path__ = [folder]
+    sys.modules[PACKAGE] = package
+    sys.meta_path.append(Siblings(folder))
+    try:
+        names = tool_files(folder)
+    except OSError as error:
+        loaded.faults.append(fault(".", "the folder can't be read: %s" % error.strerror))
+        return loaded
+    if len(names) > FILES_MAX:
+        loaded.faults.append(fault(names[FILES_MAX], "a namespace can have %d tool files at most; this and "
+                                   "the files after it are left out" % FILES_MAX))
+        del names[FILES_MAX:]
+    for name in names:
+        try:
+            module = _import(name, folder)
+        except BaseException as error:  # Also SystemExit and KeyboardInterrupt: one file only.
+            loaded.faults.append(import_fault(name, error, folder))
+            continue
+        for mark in _marks(module, os.path.join(folder, name)):
+            _build(loaded, mark, name)
+    return loaded
+
+
+def _import(file, folder):
+    """The module of a tool file, executed now unless another file has imported it already."""
+    path, stem = os.path.join(folder, file), file[:-3]
+    name = PACKAGE + "." + stem.replace(".", "-")
+    for known in (name, stem):
+        module = sys.modules.get(known)
+        if module is not None and getattr(module, "__file__", None) == path:
+            return module
+    if os.path.getsize(path) > FILE_BYTES_MAX:
+        raise ValueError("the file is over %d bytes" % FILE_BYTES_MAX)
+    loader = SourceFileLoader(name, path)
+    module = types.ModuleType(name)
+    module.__file__, module.__loader__, module.__package__ = path, loader, PACKAGE
+    module.__spec__ = ModuleSpec(name, loader, origin=path)
+    module.__spec__.has_location = True
+    names = [name] if _taken(stem) else [name, stem]
+    for one in names:
+        sys.modules[one] = module
+    try:
+        # Compiled from the source, never from a cache: two quick edits can leave a stale one behind.
+        exec(compile(loader.get_data(path), path, "exec", dont_inherit=True), module.__dict__)
+    except BaseException:
+        for one in names:
+            sys.modules.pop(one, None)
+        raise
+    return module
+
+
+def _taken(stem):
+    """Whether a plain import of this name means something else than the file."""
+    if stem in sys.modules or stem in sys.builtin_module_names or not stem.isidentifier():
+        return True
+    if stem in ("fastmcp", "mcp"):
+        return True
+    try:
+        return PathFinder.find_spec(stem) is not None
+    except (ImportError, ValueError, AttributeError):
+        return True
+
+
+def _marks(module, path):
+    """The tools of a module, in the order in which they were marked."""
+    found, seen = [], set()
+    for one in registry.MARKS:
+        if one.file == path:
+            # A file that was reached under two names is executed twice, but is still one file.
+            key = (one.options.get("name") or getattr(one.function, "__name__", None), one.line)
+            if key not in seen:
+                seen.add(key)
+                found.append(one)
+    if "fastmcp" in sys.modules or "mcp" in sys.modules:
+        from .libraries import marks
+
+        found.extend(marks(module, path, {id(one.function) for one in found}))
+    return found
+
+
+def _build(loaded, mark, file):
+    if mark.options.get("enabled") is False:
+        return
+    if "fault" in mark.options:
+        loaded.faults.append(fault(file, mark.options["fault"], mark.line))
+        return
+    try:
+        loaded.add(mark.function if mark.options.get("built") else build(mark.function, mark.options), file, mark.line)
+    except HintError as error:
+        loaded.faults.append(fault(file, str(error), mark.line))
+    except Exception as error:
+        # Descriptors, metaclasses and the like of a tool file can raise anything when looked at.
+        found = import_fault(file, error, os.path.dirname(os.path.abspath(mark.file or file)))
+        loaded.faults.append(dict(found, line=mark.line, message="the tool can't be read: " + found["message"]))

@@ -1,0 +1,126 @@
+"""The wire: newline-delimited JSON over one stream socket, bounded in both directions.
+
+Writes are whole frames, one after the other, from whichever thread has something to say. There is no
+queue: who writes waits until the gateway has read, and if it does not read for a minute, the worker ends.
+"""
+
+import errno
+import json
+import os
+import select
+import threading
+import time
+
+from .plain import to_bytes
+
+FRAME_BYTES_MAX = 8 * 1024 * 1024
+HEAD_BYTES = 4096
+WRITE_SECONDS_MAX = 60
+READ_BYTES = 64 * 1024
+
+
+class Closed(Exception):
+    """The other end is gone, or does not read."""
+
+
+class Garbage(Exception):
+    """A frame that is no message: the streams of both sides no longer agree."""
+
+
+class Oversized:
+    """Stands for a frame that was too long and was skipped; `head` is its beginning."""
+
+    def __init__(self, head):
+        self.head = head
+
+    def id(self):
+        """The id, if the frame begins with it: further in, another member could have that name."""
+        import re
+
+        found = re.match(rb'\s*\{\s*"id"\s*:\s*("(?:[^"\\]|\\.){0,1000}"|-?\d{1,18})\s*[,}]', self.head)
+        return json.loads(found.group(1)) if found else None
+
+
+class Wire:
+    """One connection, as a non-blocking file descriptor that nobody else holds."""
+
+    def __init__(self, fd, frame_max=FRAME_BYTES_MAX):
+        os.set_blocking(fd, False)
+        self._fd, self._frame_max = fd, frame_max
+        self._lock = threading.Lock()
+        self._poll = select.poll()
+        self._poll.register(fd, select.POLLIN)
+        self._writable = select.poll()
+        self._writable.register(fd, select.POLLOUT)
+        self._pieces, self._size, self._head = [], 0, None
+
+    def frames(self, timeout):
+        """The frames that have arrived within the time: messages, or `Oversized`."""
+        if not self._poll.poll(None if timeout is None else max(0, int(timeout * 1000) + 1)):
+            return []
+        try:
+            data = os.read(self._fd, READ_BYTES)
+        except BlockingIOError:
+            return []
+        except OSError as error:
+            raise Closed(error.strerror) from None
+        if not data:
+            raise Closed("the other end has closed")
+        return self._split(data)
+
+    def _split(self, data):
+        found = []
+        lines = data.split(b"\n")
+        for index, piece in enumerate(lines):
+            self._keep(piece)
+            if index + 1 < len(lines):
+                frame = self._take()
+                if frame is not None:
+                    found.append(frame)
+        return found
+
+    def _keep(self, piece):
+        self._size += len(piece)
+        if self._head is not None:
+            return
+        self._pieces.append(piece)
+        if self._size > self._frame_max:
+            self._head = b"".join(self._pieces)[:HEAD_BYTES]
+            self._pieces = []
+
+    def _take(self):
+        head, text = self._head, b"".join(self._pieces)
+        self._pieces, self._size, self._head = [], 0, None
+        if head is not None:
+            return Oversized(head)
+        return parse(text) if text.strip() else None
+
+    def send(self, message):
+        self.send_bytes(to_bytes(message))
+
+    def send_bytes(self, text):
+        view = memoryview(text + b"\n")
+        with self._lock:
+            until = None
+            while view:
+                try:
+                    view = view[os.write(self._fd, view):]
+                    until = None
+                except BlockingIOError:
+                    until = until or time.monotonic() + WRITE_SECONDS_MAX
+                    if time.monotonic() > until:
+                        raise Closed("the other end does not read") from None
+                    self._writable.poll(1000)
+                except OSError as error:
+                    if error.errno != errno.EINTR:
+                        raise Closed(error.strerror) from None
+
+
+def parse(text):
+    try:
+        message = json.loads(text.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise Garbage("a frame is not JSON: %s" % str(error)[:200]) from None
+    if not isinstance(message, dict):
+        raise Garbage("a frame is not an object")
+    return message
