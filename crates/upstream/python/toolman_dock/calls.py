@@ -16,11 +16,11 @@ from .tools import InvalidArguments
 class Call:
     """One call under way."""
 
-    __slots__ = ("id", "tool", "arguments", "progress", "started", "deadline", "over", "task", "seconds")
+    __slots__ = ("id", "tool", "arguments", "progress", "started", "deadline", "over", "task", "seconds", "running")
 
     def __init__(self, id, tool, arguments, progress, seconds):
         self.id, self.tool, self.arguments, self.progress = id, tool, arguments, progress
-        self.started, self.over, self.task = time.monotonic(), False, None
+        self.started, self.over, self.task, self.running = time.monotonic(), False, None, False
         self.seconds, self.deadline = seconds, None if seconds is None else self.started + seconds
 
 
@@ -30,6 +30,7 @@ class Runner:
     def __init__(self, folder, pool, answer, tell, result_max):
         self._folder, self._pool, self._answer, self._tell = folder, pool, answer, tell
         self._result_max, self._loop = result_max, None
+        self._abandoned = set()
 
     def loop(self):
         if self._loop is None:
@@ -49,10 +50,24 @@ class Runner:
         """Stops an async tool. One on a thread runs on, but nobody hears of it."""
         if call.task is not None or call.tool.asynchronous:
             self.loop().cancel(call)
+        elif call.running:
+            self._abandoned.add(call)
+            if not call.running:
+                self._abandoned.discard(call)
+
+    def abandoned(self):
+        """How many tools still run on threads although their calls are over."""
+        return len(self._abandoned)
+
+    def settle(self, seconds):
+        """Lets async tools that were cancelled clean up, for a while."""
+        if self._loop is not None:
+            self._loop.settle(seconds)
 
     def _run_sync(self, call):
         if call.over:
             return
+        call.running = True
         try:
             first, named = self._bind(call)
             value = call.tool.function(*first, **named)
@@ -64,6 +79,9 @@ class Runner:
             self._done(call, value)
         except BaseException as error:
             self._failed(call, error)
+        finally:
+            call.running = False
+            self._abandoned.discard(call)
 
     async def _run_async(self, call):
         try:
@@ -87,9 +105,12 @@ class Runner:
         return call.tool.bind(call.arguments, context)
 
     def _done(self, call, value):
-        result = call_result(call.tool, value)
-        took = round((time.monotonic() - call.started) * 1000, 3)
-        frame = to_bytes({"id": call.id, "ok": True, "result": result, "latency_ms": took})
+        try:
+            result = call_result(call.tool, value)
+            took = round((time.monotonic() - call.started) * 1000, 3)
+            frame = to_bytes({"id": call.id, "ok": True, "result": result, "latency_ms": took})
+        except RecursionError:
+            raise Broken("the tool returned something that is nested too deep, or that contains itself") from None
         if len(frame) > self._result_max:
             frame = refusal(call.id, "internal_error", "result too large: %d bytes, at most %d are carried"
                             % (len(frame), self._result_max))

@@ -34,10 +34,10 @@ def check(schema, value):
 
 
 def _check(schema, value, root, path, depth):
-    if schema is True or not schema or depth > DEPTH_MAX:
-        return None
     if schema is False:
         return path, "nothing", kind_of(value)
+    if schema is True or not schema or depth > DEPTH_MAX:
+        return None
     if "$ref" in schema:
         fault = _check(resolve(schema["$ref"], root), value, root, path, depth + 1)
         if fault is not None:

@@ -48,6 +48,9 @@ def given_output(schema):
 def define(name, options, described, fields, extra, output):
     """The definition of a tool. `described` is the docstring's description."""
     made = {"name": name}
+    for key in ("title", "description"):
+        if options.get(key) is not None and not isinstance(options[key], str):
+            raise HintError("`%s` of the tool `%s` must be a string" % (key, name))
     if options.get("title"):
         made["title"] = options["title"]
     text = options.get("description") or described
@@ -61,7 +64,9 @@ def define(name, options, described, fields, extra, output):
         annotations = {key: value for key, value in plain_annotations(annotations).items() if value is not None}
         if annotations:
             made["annotations"] = annotations
-    meta = dict(plain(options["meta"])) if options.get("meta") else {}
+    meta = plain(options.get("meta") or {})
+    if not isinstance(meta, dict):
+        raise HintError("`meta` must be a dictionary")
     if options.get("tags"):
         meta["fastmcp"] = dict(meta.get("fastmcp") or {}, tags=sorted(str(tag) for tag in options["tags"]))
     if meta:
@@ -73,6 +78,10 @@ def plain_annotations(annotations):
     made = plain(annotations)
     if not isinstance(made, dict):
         raise HintError("`annotations` must be a dictionary")
+    for name, value in made.items():
+        wanted = str if name == "title" else bool if name.endswith("Hint") else object
+        if value is not None and not isinstance(value, wanted):
+            raise HintError("`%s` in `annotations` must be %s" % (name, "a string" if wanted is str else "True or False"))
     return made
 
 

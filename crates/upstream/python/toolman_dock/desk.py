@@ -11,6 +11,7 @@ from .wire import Closed, Garbage, Oversized
 
 CALLS_MAX = 1024
 GRACE_SECONDS = 5.0
+SETTLE_SECONDS = 0.5
 EXIT_GARBAGE = 3
 
 
@@ -36,6 +37,7 @@ class Desk:
                 if self._gone:
                     return 0
         except Closed:
+            self._abandon()
             return 0
         except Garbage as error:
             sys.stderr.write("worker of `%s`: %s\n" % (self._namespace, error))
@@ -79,7 +81,8 @@ class Desk:
             self._ok(id, tool.definition)
 
     def _ping(self, id, frame):
-        self._ok(id, {})
+        # Tools on threads that nobody waits for any longer: the gateway may want to replace this worker.
+        self._ok(id, {"calls": len(self._calls), "abandoned": self._runner.abandoned()})
 
     def _shutdown(self, id, frame):
         grace = frame.get("grace", GRACE_SECONDS)
@@ -165,8 +168,16 @@ class Desk:
             call = heapq.heappop(self._deadlines)[2]
             self._end(call, "execution_timeout", "the tool did not finish within %g s" % (call.seconds or 0))
 
+    def _abandon(self):
+        """The gateway is gone: async tools are told, so that they can clean up."""
+        for call in list(self._calls.values()):
+            if self._claim(call):
+                self._runner.cancel(call)
+        self._runner.settle(SETTLE_SECONDS)
+
     def _close(self):
         for call in list(self._calls.values()):
             self._end(call, "cancelled", "the worker is shutting down")
+        self._runner.settle(SETTLE_SECONDS)
         self._ok(self._closing[0], {})
         return 0

@@ -35,6 +35,19 @@ class Loop:
 
         self._loop.call_soon_threadsafe(end)
 
+    def settle(self, seconds):
+        """Waits for the tasks that are left, but not longer than this."""
+        done = threading.Event()
+
+        async def wait():
+            left = asyncio.all_tasks() - {asyncio.current_task()}
+            if left:
+                await asyncio.wait(left, timeout=seconds)
+            done.set()
+
+        self._loop.call_soon_threadsafe(lambda: self._loop.create_task(wait()))
+        done.wait(seconds)
+
 
 async def finished(awaitable):
     """An awaitable of any kind as a coroutine, which is what a task needs."""

@@ -80,7 +80,8 @@ LIBRARIES = ("fastmcp", "mcp", "mcp_types")
 
 def canonical(name):
     """The one name of a type that has several."""
-    module, _, last = name.rpartition(".")
+    # Parametrised classes of pydantic carry their arguments in their name.
+    module, _, last = name.partition("[")[0].rpartition(".")
     if module == "typing_extensions":
         module = "typing"
     if module.startswith("pathlib."):

@@ -23,10 +23,13 @@ class Reader:
 
     def read(self, hint, scope=None):
         scope = self.scope if scope is None else scope
-        if isinstance(hint, str):
+        # Quotes in a file whose hints are all quoted come twice.
+        for _ in range(3):
+            if isinstance(hint, typing.ForwardRef):
+                hint = hint.__forward_arg__
+            if not isinstance(hint, str):
+                break
             hint = evaluate(hint, scope)
-        elif isinstance(hint, typing.ForwardRef):
-            hint = evaluate(hint.__forward_arg__, scope)
         if hint is None:
             return compose("builtins.None", ())
         origin = typing.get_origin(hint)
@@ -229,9 +232,10 @@ def shown(default):
     if default is MISSING:
         return MISSING
     try:
-        return plain(default)
+        made = plain(default)
     except Exception:
         return MISSING
+    return MISSING if made is None and default is not None else made
 
 
 def spell(hint):

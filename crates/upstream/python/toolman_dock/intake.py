@@ -13,12 +13,6 @@ from .shapes import (
 )
 from .texts import from_text
 
-ERRORS_MAX = 50
-
-
-class Wrong(Exception):
-    """A value that does not fit; the errors are in the list that went along."""
-
 
 def take(shape, value, path, errors, exact=False):
     """The Python value for a JSON value. Faults are added to `errors`; `exact` refuses 1 for a float."""
@@ -60,8 +54,12 @@ def brief(value):
         return "an object"
     if isinstance(value, list):
         return "an array"
-    text = to_json(value)
+    text = to_json(value) if not isinstance(value, float) or finite(value) else "a number beyond all limits"
     return text if len(text) <= 60 else text[:57] + "…"
+
+
+def finite(value):
+    return value - value == 0
 
 
 def _scalar(kind, value, path, errors, exact):
@@ -78,7 +76,7 @@ def _scalar(kind, value, path, errors, exact):
             if isinstance(value, float) and value.is_integer():
                 return int(value)
         if kind == "number":
-            if isinstance(value, float):
+            if isinstance(value, float) and finite(value):
                 return value
             if isinstance(value, int) and not exact:
                 try:
@@ -251,8 +249,17 @@ COMPARE = {
     "exclusiveMinimum": ("more than", lambda value, limit: value > limit),
     "maximum": ("at most", lambda value, limit: value <= limit),
     "exclusiveMaximum": ("less than", lambda value, limit: value < limit),
-    "multipleOf": ("a multiple of", lambda value, limit: limit == 0 or abs(value / limit - round(value / limit)) < 1e-9),
+    "multipleOf": ("a multiple of", lambda value, limit: is_multiple(value, limit)),
 }
+
+
+def is_multiple(value, limit):
+    if limit == 0 or (isinstance(value, int) and isinstance(limit, int)):
+        return limit == 0 or value % limit == 0
+    try:
+        return abs(value / limit - round(value / limit)) < 1e-9
+    except OverflowError:
+        return False
 
 
 def escape(name):

@@ -130,7 +130,7 @@ def _marks(module, path):
             if key not in seen:
                 seen.add(key)
                 found.append(one)
-    if "fastmcp" in sys.modules or "mcp" in sys.modules:
+    if any(not hasattr(sys.modules.get(name), "__toolman_shim__") for name in ("fastmcp", "mcp") if name in sys.modules):
         from .libraries import marks
 
         found.extend(marks(module, path, {id(one.function) for one in found}))

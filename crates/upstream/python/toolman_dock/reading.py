@@ -143,7 +143,8 @@ class HintReader:
                 return made.values[made.members.index(node.attr)]
         if isinstance(node, ast.Name) and self.source.is_sure(node):
             value = self.source.values.get(node.id)
-            if isinstance(value, ast.AST) and value is not node:
+            # One step only: names that stand for names can go round in circles.
+            if isinstance(value, ast.AST) and not isinstance(value, ast.Name):
                 return self.value(value)
         if isinstance(node, ast.Call) and not node.args and not node.keywords:
             name = self.source.resolve(node.func)

@@ -16,6 +16,8 @@ class Broken(Exception):
 
 def call_result(tool, value):
     """The result; `Broken` if the value does not match the tool's output schema."""
+    if hasattr(value, "__next__"):
+        value = list(value)
     whole = _whole(value)
     if whole is not None:
         return _checked(tool, whole)

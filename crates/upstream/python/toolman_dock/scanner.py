@@ -31,7 +31,7 @@ def scan(file, text):
         if len(text.encode("utf-8")) > SOURCE_BYTES_MAX:
             found["faults"].append(fault(file, "the file is over %d bytes" % SOURCE_BYTES_MAX))
             return found
-        _scan(Source(ast.parse(text)), file, found)
+        _scan(Source(ast.parse(text[1:] if text.startswith("\ufeff") else text)), file, found)
     except SyntaxError as error:
         found["faults"].append(fault(file, "syntax error: %s" % error.msg, error.lineno, error.offset))
     except UnicodeEncodeError:

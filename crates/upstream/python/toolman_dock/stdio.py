@@ -49,11 +49,13 @@ def listen(path):
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     mask = os.umask(0o177)
     try:
-        server.bind(path)
+        server.bind(path + "~")
     finally:
         os.umask(mask)
     try:
         server.listen(1)
+        # Only now: who sees the path can connect to it.
+        os.rename(path + "~", path)
         connection, _ = server.accept()
     finally:
         server.close()
