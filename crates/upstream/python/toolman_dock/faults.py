@@ -5,6 +5,7 @@ the machine's layout goes to a caller.
 """
 
 import os
+import sys
 
 TRACEBACK_MAX = 16 * 1024
 OURS = os.path.dirname(os.path.abspath(__file__))
@@ -44,6 +45,8 @@ def dependency_message(error):
     name = getattr(error, "name", None)
     if isinstance(error, ModuleNotFoundError) and name:
         package = name.partition(".")[0]
+        if package != name and package in sys.modules:
+            return "the installed `%s` has no module `%s`; check its version in requirements.txt" % (package, name)
         return "the package `%s` is not installed; add it to requirements.txt" % package
     return "%s; check that requirements.txt has the package%s in a version that fits" % (
         summary(error), " `%s`" % name.partition(".")[0] if name else "")

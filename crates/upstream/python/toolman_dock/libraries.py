@@ -14,6 +14,8 @@ from .registry import Mark, first_line, unwrap
 from .shapes import HintError
 from .tools import Tool
 
+# Which file was the first to show a tool of a server, for tools that no function ties to a file.
+SERVED = {}
 TOOL_CLASSES = ("FastMCP", "MCPServer")
 
 
@@ -23,18 +25,37 @@ def marks(module, path, known):
     for value in list(vars(module).values()):
         if _of_library(type(value)) and _is_server(value):
             for tool in server_tools(value):
-                found.append(_mark(tool, path))
+                mark = _mark(tool, path)
+                if mark is not None and (not _is_built(mark) or _first(value, tool, path)):
+                    found.append(mark)
         elif callable(value) and getattr(getattr(value, "__fastmcp__", None), "type", None) == "tool":
             found.append(Mark(value, _options(value.__fastmcp__), path, first_line(value)))
     seen, kept = set(known), []
     for mark in found:
-        if mark is None or id(mark.function) in seen:
-            continue
-        seen.add(id(mark.function))
-        code = getattr(unwrap(mark.function), "__code__", None)
-        if code is None or code.co_filename == path:
-            kept.append(mark)
+        if id(mark.function) not in seen:
+            seen.add(id(mark.function))
+            code = getattr(unwrap(mark.function), "__code__", None)
+            if code is None or code.co_filename == path:
+                kept.append(mark)
     return kept
+
+
+def _is_built(mark):
+    return bool(mark.options.get("built") or mark.options.get("fault"))
+
+
+def _first(server, tool, path):
+    """Whether a tool without a function of its own belongs to this file, of all that import its server."""
+    for _ in range(20):
+        code = getattr(unwrap(getattr(tool, "fn", None)), "__code__", None)
+        parent = getattr(tool, "parent_tool", None)
+        if parent is None:
+            break
+        tool = parent
+    if code is not None:
+        return code.co_filename == path
+    key = (id(server), tool.name)
+    return SERVED.setdefault(key, path) == path
 
 
 def _of_library(kind):

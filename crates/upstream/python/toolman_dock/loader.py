@@ -134,6 +134,7 @@ def _marks(module, path):
         from .libraries import marks
 
         found.extend(marks(module, path, {id(one.function) for one in found}))
+        found.sort(key=lambda one: one.line or sys.maxsize)
     return found
 
 
