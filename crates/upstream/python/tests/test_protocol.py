@@ -1,63 +1,12 @@
-"""The worker's protocol: frames, requests, answers, and how it ends."""
+"""The worker's protocol: frames, requests and answers, and calls that run side by side."""
 
 import json
-import os
-import socket
-import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
-from dock import SECONDS_MAX, WORKER, Worker
-
-TOOLS = {"t.py": '''
-    import asyncio, threading, time
-    from fastmcp import Context
-    from fastmcp.tools import tool
-
-    gate = threading.Event()
-
-    @tool
-    def echo(text: str) -> str:
-        """Say it again."""
-        return text
-
-    @tool
-    def block(ctx: Context):
-        """Wait for `release`."""
-        ctx.info("waiting")
-        gate.wait(60)
-
-    @tool
-    def release():
-        """Let `block` go on."""
-        gate.set()
-
-    @tool
-    async def nap(seconds: float = 60.0, ctx: Context = None):
-        """Sleep."""
-        await ctx.info("asleep")
-        try:
-            await asyncio.sleep(seconds)
-        except asyncio.CancelledError:
-            print("nap was cancelled")
-            raise
-
-    @tool
-    async def meet(count: int) -> int:
-        """Return when so many of these calls are under way at once."""
-        global here
-        here = globals().get("here", 0) + 1
-        while here < count:
-            await asyncio.sleep(0.001)
-        return here
-
-    @tool
-    def big(size: int):
-        """Return a long text."""
-        return "x" * size
-'''}
+from dock import SECONDS_MAX, Worker
+from waiting_tools import TOOLS
 
 
 class Protocol(unittest.TestCase):
@@ -70,7 +19,7 @@ class Protocol(unittest.TestCase):
         ready = self.worker.ready
         self.assertEqual((ready["op"], ready["namespace"]), ("ready", "ns"))
         self.assertEqual([tool["name"] for tool in ready["tools"]],
-                         ["echo", "block", "release", "nap", "meet", "big"])
+                         ["echo", "block", "release", "nap", "meet", "chatter", "big"])
         self.assertEqual(ready["files"]["echo"], "t.py")
         self.assertEqual(ready["faults"], [])
         self.assertEqual(ready["python"], "%d.%d.%d" % sys.version_info[:3])
@@ -184,6 +133,18 @@ class Concurrency(unittest.TestCase):
         for id in ids:
             self.assertTrue(self.worker.answer(id)["ok"])
 
+    # L23: frames of many threads never mix.
+    def test_messages_of_many_tools_stay_whole(self):
+        ids = [self.worker.start("chatter", {"count": 300}) for _ in range(20)]
+        ids += [self.worker.start("big", {"size": 200000}) for _ in range(10)]
+        for id in ids[:20]:
+            self.assertEqual(self.worker.answer(id)["result"]["structuredContent"], {"result": 300})
+        for id in ids[20:]:
+            self.assertEqual(len(self.worker.answer(id)["result"]["content"][0]["text"]), 200000)
+        for id in ids[:20]:
+            told = [len(one["data"]) for one in self.worker.messages if one["id"] == id]
+            self.assertEqual(told, list(range(300)))
+
     # TD-32: cancellation of async calls reaches the tool.
     def test_cancel_ends_an_async_call(self):
         id = self.worker.start("nap")
@@ -240,75 +201,6 @@ class Concurrency(unittest.TestCase):
         self.assertEqual(self.worker.answer(ids[0])["error"]["code"], "cancelled")
         self.worker.send({"op": "cancel", "id": waiting})
         self.assertEqual(self.worker.answer(waiting)["error"]["code"], "cancelled")
-
-
-class End(unittest.TestCase):
-    # TD-25: shutdown finishes what runs, refuses what is new, exits 0.
-    def test_shutdown_waits_for_calls_under_way(self):
-        with Worker(TOOLS) as worker:
-            nap = worker.start("nap", {"seconds": 0.2})
-            worker.receive()
-            worker.send({"id": "end", "op": "shutdown", "grace": 20})
-            late = worker.start("echo", {"text": "late"})
-            self.assertEqual(worker.answer(late)["error"],
-                             {"code": "cancelled", "message": "the worker is shutting down", "details": None})
-            self.assertTrue(worker.answer(nap)["ok"])
-            self.assertTrue(worker.answer("end")["ok"])
-            self.assertEqual(worker.wait(), 0)
-
-    def test_shutdown_cancels_after_its_grace(self):
-        with Worker(TOOLS) as worker:
-            ids = [worker.start("nap"), worker.start("block")]
-            for _ in ids:
-                worker.receive()
-            worker.send({"id": "end", "op": "shutdown", "grace": 0.05})
-            for id in ids:
-                self.assertEqual(worker.answer(id)["error"]["code"], "cancelled")
-            self.assertTrue(worker.answer("end")["ok"])
-            self.assertEqual(worker.wait(), 0)
-
-    # L06: when the gateway is gone, so is the worker, whatever its tools do.
-    def test_end_of_the_protocol_ends_the_worker(self):
-        with Worker(TOOLS) as worker:
-            for tool in ("nap", "block"):
-                worker.start(tool)
-                worker.receive()
-            worker.socket.shutdown(socket.SHUT_RDWR)
-            self.assertEqual(worker.wait(), 0)
-            self.assertIn("nap was cancelled", worker.log_text())
-
-    # TD-19: a worker that a person starts, with a socket at a path.
-    def test_worker_can_be_started_by_hand(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "ns.sock")
-            process = subprocess.Popen(
-                [sys.executable, "-I", "-B", WORKER, "--namespace", "ns", "--socket", path, "--tools", folder,
-                 "--venv", "/nowhere"], stdin=subprocess.DEVNULL)
-            try:
-                until = time.monotonic() + SECONDS_MAX
-                while not os.path.exists(path) and time.monotonic() < until:
-                    time.sleep(0.005)
-                with socket.socket(socket.AF_UNIX) as client:
-                    client.settimeout(SECONDS_MAX)
-                    client.connect(path)
-                    with client.makefile("rwb") as stream:
-                        self.assertEqual(json.loads(stream.readline())["tools"], [])
-                        stream.write(b'{"id":1,"op":"shutdown"}\n')
-                        stream.flush()
-                        self.assertTrue(json.loads(stream.readline())["ok"])
-                self.assertEqual(process.wait(SECONDS_MAX), 0)
-            finally:
-                process.kill()
-                process.wait()
-
-    def test_wrong_use_is_told(self):
-        for arguments, words in (([], "usage:"), (["--namespace", "a", "--tools", "b", "--call-timeout", "x"], "usage:"),
-                                 (["--namespace", "a", "--tools", "b"], "stdin is not a socket")):
-            done = subprocess.run([sys.executable, "-I", "-B", WORKER, *arguments], stdin=subprocess.DEVNULL,
-                                  stderr=subprocess.PIPE, timeout=SECONDS_MAX)
-            self.assertEqual(done.returncode, 2)
-            self.assertIn(words, done.stderr.decode())
-
 
 if __name__ == "__main__":
     unittest.main()

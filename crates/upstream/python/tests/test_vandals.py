@@ -72,6 +72,15 @@ class Streams(unittest.TestCase):
             self.assertEqual(worker.text("fine"), "fine")
             self.assertEqual(worker.messages, [])
 
+    # Nothing can be done about it, but the reason is told and the gateway can start anew.
+    def test_tool_that_closes_everything_ends_its_worker(self):
+        body = '    @tool\n    def vandal():\n        "Close everything."\n        os.closerange(3, 1024)\n'
+        with Worker({"t.py": HEAD + body}) as worker:
+            worker.start("vandal")
+            worker.send({"id": "x", "op": "ping"})
+            self.assertEqual(worker.wait(), 3)
+            self.assertIn("a tool has closed the descriptor of the protocol", worker.log_text())
+
     def test_global_changes_do_not_reach_the_runtime(self):
         self.check("import json; json.dumps = json.loads = json.JSONEncoder = None")
         self.check("os.chdir('/'); os.environ.clear(); sys.path.clear(); sys.meta_path.clear()")

@@ -16,11 +16,14 @@ from .tools import InvalidArguments
 class Call:
     """One call under way."""
 
-    __slots__ = ("id", "tool", "arguments", "progress", "started", "deadline", "over", "task", "seconds", "running")
+    __slots__ = ("id", "tool", "arguments", "progress", "started", "deadline", "over", "task", "seconds", "running",
+                 "gone")
 
     def __init__(self, id, tool, arguments, progress, seconds):
         self.id, self.tool, self.arguments, self.progress = id, tool, arguments, progress
         self.started, self.over, self.task, self.running = time.monotonic(), False, None, False
+        # Whether its tool has really ended, which may be long after the call is over.
+        self.gone = False
         self.seconds, self.deadline = seconds, None if seconds is None else self.started + seconds
 
 
@@ -66,14 +69,16 @@ class Runner:
 
     def _run_sync(self, call):
         if call.over:
+            call.gone = True
             return
-        call.running = True
+        call.running, goes_on = True, False
         try:
             first, named = self._bind(call)
             value = call.tool.function(*first, **named)
             if hasattr(value, "__await__"):
                 from .events import finished
 
+                goes_on = True
                 self.loop().start(self._finish(call, finished(value)), contextvars.copy_context(), call)
                 return
             self._done(call, value)
@@ -81,6 +86,7 @@ class Runner:
             self._failed(call, error)
         finally:
             call.running = False
+            call.gone = not goes_on
             self._abandoned.discard(call)
 
     async def _run_async(self, call):
@@ -93,12 +99,16 @@ class Runner:
             self._done(call, value)
         except BaseException as error:
             self._failed(call, error)
+        finally:
+            call.gone = True
 
     async def _finish(self, call, coroutine):
         try:
             self._done(call, await coroutine)
         except BaseException as error:
             self._failed(call, error)
+        finally:
+            call.gone = True
 
     def _bind(self, call):
         context = Context(call.id, call.tool.name, lambda message: self._tell(call, message), call.progress)

@@ -1,11 +1,12 @@
 """Definitions: what is known of a tool, from source or alive, as the definition that MCP lists."""
 
 from .notes import nullable
-from .plain import plain
+from .plain import plain, to_bytes
 from .schema import input_schema, output_schema
 from .shapes import Anything, Content, HintError, Noted, Scalar, bare, holds
 
 NAME_LENGTH_MAX = 128
+DEFINITION_BYTES_MAX = 256 * 1024
 NAME_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
 OPTIONS = ("name", "title", "description", "tags", "annotations", "meta", "output_schema", "enabled")
 
@@ -71,6 +72,9 @@ def define(name, options, described, fields, extra, output):
         meta["fastmcp"] = dict(meta.get("fastmcp") or {}, tags=sorted(str(tag) for tag in options["tags"]))
     if meta:
         made["_meta"] = meta
+    size = len(to_bytes(made))
+    if size > DEFINITION_BYTES_MAX:
+        raise HintError("the definition of `%s` has %d bytes; the most is %d" % (name, size, DEFINITION_BYTES_MAX))
     return made
 
 

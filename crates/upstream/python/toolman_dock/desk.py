@@ -7,11 +7,14 @@ import time
 
 from .calls import Call, Runner, refusal
 from .pool import Pool
+from .stdio import leave
 from .wire import Closed, Garbage, Oversized
 
 CALLS_MAX = 1024
 GRACE_SECONDS = 5.0
 SETTLE_SECONDS = 0.5
+# How long a tool may go on after its call is over and its time is up.
+STUCK_SECONDS = 2.0
 EXIT_GARBAGE = 3
 
 
@@ -20,7 +23,9 @@ class Desk:
         self._wire, self._namespace, self._loaded = wire, namespace, loaded
         self._timeout, self._after = call_timeout, after
         self._lock, self._calls, self._deadlines, self._count = threading.Lock(), {}, [], 0
-        self._closing, self._gone = None, False
+        self._closing = None
+        # Calls that are over, by when their tools must have ended.
+        self._leaving = []
         self._runner = Runner(folder, Pool(), self._answer, self._tell, result_max)
 
     def serve(self):
@@ -34,17 +39,21 @@ class Desk:
                 self._expire()
                 if self._closing is not None and (not self._calls or time.monotonic() >= self._closing[1]):
                     return self._close()
-                if self._gone:
-                    return 0
-        except Closed:
+        except Closed as error:
             self._abandon()
-            return 0
+            return self._code(error)
         except Garbage as error:
+            return self._code(error)
+
+    def _code(self, error):
+        """The exit code of an end, with words where it is nobody's wish."""
+        if isinstance(error, Garbage):
             sys.stderr.write("worker of `%s`: %s\n" % (self._namespace, error))
             return EXIT_GARBAGE
+        return 0
 
     def _wait(self):
-        until = [self._deadlines[0][0]] if self._deadlines else []
+        until = [heap[0][0] for heap in (self._deadlines, self._leaving) if heap]
         if self._closing is not None:
             # Answers come from other threads, so the end of the last call is looked for.
             until += [self._closing[1], time.monotonic() + 0.01]
@@ -145,8 +154,9 @@ class Desk:
         if self._claim(call):
             try:
                 self._wire.send_bytes(frame)
-            except Closed:
-                self._gone = True
+            except (Closed, Garbage) as error:
+                # The main thread may wait on a descriptor that no longer wakes it, or may not exist in this process.
+                leave(self._code(error))
 
     def _tell(self, call, message):
         if not call.over:
@@ -161,12 +171,20 @@ class Desk:
         if self._claim(call):
             self._wire.send_bytes(refusal(call.id, code, message))
             self._runner.cancel(call)
+            latest = max(time.monotonic(), call.deadline or 0.0) + STUCK_SECONDS
+            self._count += 1
+            heapq.heappush(self._leaving, (latest, self._count, call))
 
     def _expire(self):
         now = time.monotonic()
         while self._deadlines and (self._deadlines[0][0] <= now or self._deadlines[0][2].over):
             call = heapq.heappop(self._deadlines)[2]
             self._end(call, "execution_timeout", "the tool did not finish within %g s" % (call.seconds or 0))
+        while self._leaving and (self._leaving[0][0] <= now or self._leaving[0][2].gone):
+            call = heapq.heappop(self._leaving)[2]
+            if not call.gone:
+                # Only the gateway can end it, together with this worker.
+                self._wire.send({"op": "stuck", "id": call.id, "tool": call.tool.name})
 
     def _abandon(self):
         """The gateway is gone: async tools are told, so that they can clean up."""

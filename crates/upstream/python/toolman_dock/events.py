@@ -22,6 +22,7 @@ class Loop:
         def begin():
             if call.over:
                 coroutine.close()
+                call.gone = True
             else:
                 # The context is current here, and a task takes a copy of the current one.
                 call.task = self._loop.create_task(coroutine)

@@ -200,9 +200,6 @@ def _dataclass_field(field):
         return None
     missing = sys.modules["dataclasses"].MISSING
     default = MISSING if field.default is missing else field.default
-    keywords = keywords_of(default) if hasattr(default, "__toolman_field__") else None
-    if keywords is not None:
-        default = keywords.get("default", MISSING)
     required = default is MISSING and field.default_factory is missing
     hint = field.type
     return (field.name, getattr(hint, "type", hint) if type(hint).__name__ == "InitVar" else hint,

@@ -12,7 +12,7 @@ from .definition import OPTIONS, name_fault
 from .plain import plain
 from .registry import Mark, first_line, unwrap
 from .shapes import HintError
-from .tools import Tool
+from .tools import Tool, build
 
 # Which file was the first to show a tool of a server, for tools that no function ties to a file.
 SERVED = {}
@@ -21,15 +21,20 @@ TOOL_CLASSES = ("FastMCP", "MCPServer")
 
 def marks(module, path, known):
     """What the module's servers, and the library's own decorator, hold."""
-    found = []
-    for value in list(vars(module).values()):
-        if _of_library(type(value)) and _is_server(value):
-            for tool in server_tools(value):
+    values = list(vars(module).values())
+    found, names = [], set()
+    for server in values:
+        if _of_library(type(server)) and _is_server(server):
+            for tool in server_tools(server):
+                names.add(tool.name)
                 mark = _mark(tool, path)
-                if mark is not None and (not _is_built(mark) or _first(value, tool, path)):
+                if mark is not None and (not _is_built(mark) or _first(server, tool, path)):
                     found.append(mark)
-        elif callable(value) and getattr(getattr(value, "__fastmcp__", None), "type", None) == "tool":
-            found.append(Mark(value, _options(value.__fastmcp__), path, first_line(value)))
+    for value in values:
+        # The decorators of newer servers leave this mark as well; the server knows more of such a tool.
+        meta = getattr(value, "__fastmcp__", None) if callable(value) else None
+        if getattr(meta, "type", None) == "tool" and (meta.name or value.__name__) not in names:
+            found.append(Mark(value, _options(meta), path, first_line(value)))
     seen, kept = set(known), []
     for mark in found:
         if id(mark.function) not in seen:
@@ -86,7 +91,7 @@ def _mark(tool, path):
     options = _options(tool)
     if options.get("enabled") is False:
         return None
-    if function is not None and not _injects(function) and type(tool).__name__ in ("FunctionTool", "Tool"):
+    if function is not None and _is_plain(tool, function, options):
         return Mark(function, options, path, first_line(function))
     try:
         return Mark(_run_by_library(tool), dict(options, built=True), path, None)
@@ -94,12 +99,19 @@ def _mark(tool, path):
         return Mark(tool, {"fault": str(error)}, path, None)
 
 
-def _injects(function):
-    """Whether the library fills parameters of the function by itself (`Depends` and the like)."""
-    target = unwrap(function)
-    defaults = list(getattr(target, "__defaults__", None) or ())
-    defaults += list((getattr(target, "__kwdefaults__", None) or {}).values())
-    return any(type(one).__module__.partition(".")[0] in ("fastmcp", "docket", "uncalled_for") for one in defaults)
+def _is_plain(tool, function, options):
+    """Whether the library gives the function exactly what a caller gives the tool.
+
+    It fills parameters by itself (`Depends`) and leaves others out (`exclude_args`); those it must run.
+    """
+    if type(tool).__name__ not in ("FunctionTool", "Tool"):
+        return False
+    listed = (getattr(tool, "parameters", None) or {}).get("properties")
+    try:
+        ours = build(function, options).definition["inputSchema"]["properties"]
+    except HintError:
+        return True
+    return listed is None or set(listed) == set(ours)
 
 
 def _options(source):

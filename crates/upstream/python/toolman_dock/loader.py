@@ -17,6 +17,7 @@ from .tools import build
 
 PACKAGE = "toolman_tools"
 FILES_MAX = 1000
+TRACEBACKS_MAX = 100
 FILE_BYTES_MAX = 1024 * 1024
 
 
@@ -77,6 +78,8 @@ def load(folder):
             continue
         for mark in _marks(module, os.path.join(folder, name)):
             _build(loaded, mark, name)
+    for extra in loaded.faults[TRACEBACKS_MAX:]:
+        extra["traceback"] = None
     return loaded
 
 

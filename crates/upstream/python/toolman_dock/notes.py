@@ -4,8 +4,12 @@ The keywords of `Field` are those of pydantic, so that its objects and ours, and
 source text, end in the same place.
 """
 
+import re
+
+from .plain import to_json
 from .shapes import (
-    Array, Choice, Either, Fixed, Foreign, Map, Noted, Record, Scalar, Text, accepts_null, bare,
+    NULL, Array, Choice, Either, Fixed, Foreign, HintError, Map, Noted, Record, Scalar, Text, accepts_null, bare,
+    either,
 )
 
 NUMBER = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum",
@@ -64,8 +68,16 @@ def limit(shape, said):
         elif key in LENGTH and sized(inner) and isinstance(value, int):
             limits[LENGTH[key] + sized(inner)] = value
         elif key == "pattern" and isinstance(inner, Scalar) and inner.kind == "string" and isinstance(value, str):
-            limits["pattern"] = value
+            limits["pattern"] = whole_pattern(value)
     return Noted(shape, {}, limits) if limits else shape
+
+
+def whole_pattern(text):
+    try:
+        re.compile(text)
+        return text
+    except re.error as error:
+        raise HintError("the pattern `%s` is not a regular expression: %s" % (text[:80], error)) from None
 
 
 def plain_number(value):
@@ -88,8 +100,6 @@ def nullable(shape):
     """The same shape, or null: what a default of None means, hint or no hint."""
     if accepts_null(shape):
         return shape
-    from .shapes import NULL, either
-
     if isinstance(shape, Noted) and shape.words and not shape.limits:
         return Noted(nullable(shape.shape), shape.words, {})
     return either([shape, NULL])
@@ -108,8 +118,6 @@ def spoken(shape):
     if isinstance(shape, (Map, Record)):
         return "an object"
     if isinstance(shape, Choice):
-        from .plain import to_json
-
         shown = ", ".join(to_json(value) for value in shape.values[:12])
         return "one of " + shown + (", …" if len(shape.values) > 12 else "")
     if isinstance(shape, Either):

@@ -141,12 +141,16 @@ NULL = Scalar("null")
 
 
 def either(options):
-    """A union without nesting and without the same shape twice."""
+    """A union without nesting and without the same shape twice; null comes last.
+
+    `typing` keeps one object for unions that differ only in order, so the place of None is an accident.
+    """
     flat = []
     for option in options:
         for one in option.options if isinstance(option, Either) else (option,):
             if not any(one is seen or same(one, seen) for seen in flat):
                 flat.append(one)
+    flat.sort(key=lambda one: isinstance(one, Scalar) and one.kind == "null")
     return flat[0] if len(flat) == 1 else Either(flat)
 
 

@@ -75,7 +75,7 @@ class Wire:
         except BlockingIOError:
             return []
         except OSError as error:
-            raise Closed(error.strerror) from None
+            raise self._lost(error) from None
         if not data:
             raise Closed("the other end has closed")
         return self._split(data)
@@ -124,8 +124,12 @@ class Wire:
                         raise Closed("the other end does not read") from None
                     self._writable.poll(1000)
                 except OSError as error:
-                    if error.errno != errno.EINTR:
-                        raise Closed(error.strerror) from None
+                    raise self._lost(error) from None
+
+    def _lost(self, error):
+        if error.errno == errno.EBADF and self._fd != -1:
+            return Garbage("a tool has closed the descriptor of the protocol")
+        return Closed(error.strerror)
 
 
 def _loads(text):

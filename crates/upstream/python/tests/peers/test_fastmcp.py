@@ -124,6 +124,25 @@ class RealFastmcp:
         self.assertEqual(list(self.worker.definition("transformed")["inputSchema"]["properties"]), ["y"])
         self.assertEqual(self.worker.text("transformed", {"y": "b"}), "b")
 
+    # What the library fills in by itself is not asked of a caller.
+    def test_parameters_of_the_library_are_left_to_it(self):
+        with Worker({"t.py": '''
+            from fastmcp import FastMCP
+            from fastmcp.dependencies import Depends
+            mcp = FastMCP("x")
+
+            def base() -> int:
+                return 10
+
+            @mcp.tool
+            def add(n: int, base: int = Depends(base)) -> int:
+                """Add."""
+                return n + base
+        '''}, python=python(self.name)) as worker:
+            self.assertEqual(worker.ready["faults"], [])
+            self.assertEqual(list(worker.definition("add")["inputSchema"]["properties"]), ["n"])
+            self.assertEqual(worker.text("add", {"n": 1}), "11")
+
     def test_context_of_the_library_is_given(self):
         self.worker.messages.clear()
         self.assertEqual(self.worker.result("named", {"n": 2}, progress=True)["structuredContent"], {"result": [2]})

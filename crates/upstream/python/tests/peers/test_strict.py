@@ -7,8 +7,8 @@ import unittest
 
 from interpreters import python
 
+import hint_tables
 import test_results
-import test_schemas
 from dock import EXAMPLES, SECONDS_MAX, Worker
 
 CHECK = '''
@@ -38,9 +38,9 @@ class Strict(unittest.TestCase):
 
     # TD-106; FORMATS 2.5 (6).
     def test_definitions_are_accepted(self):
-        sources = [test_schemas.functions(["p: " + hint for hint in test_schemas.HINTS]),
-                   test_schemas.functions(test_schemas.DEFAULTS),
-                   test_schemas.functions(returns=list(test_schemas.OUTPUTS) + list(test_schemas.OBJECT_OUTPUT) + ["Node"])]
+        sources = [hint_tables.functions(["p: " + hint for hint in hint_tables.HINTS]),
+                   hint_tables.functions(hint_tables.DEFAULTS),
+                   hint_tables.functions(returns=list(hint_tables.OUTPUTS) + list(hint_tables.OBJECT_OUTPUT) + ["Node"])]
         for source in sources:
             with Worker({"t.py": source}) as worker:
                 self.assertEqual(worker.ready["faults"], [])
