@@ -4,6 +4,7 @@
 //! run is not known here.
 
 pub mod audit;
+pub mod dock;
 pub mod fault;
 pub mod http;
 pub mod library;
@@ -33,6 +34,7 @@ use mcp::names::Namespace;
 use upstream::supervisor::Settings;
 
 use crate::audit::Audit;
+use crate::dock::Dock;
 use crate::fault::{Fault, Faults};
 use crate::http::Http;
 use crate::performance::Performance;
@@ -58,6 +60,8 @@ pub struct Config {
     pub endpoints: Vec<(String, Scope)>,
     /// `None` where the file says nothing of it.
     pub audit: Option<Audit>,
+    /// How folders of Python tools are served; `None` where the file says nothing of it.
+    pub dock: Option<Dock>,
 }
 
 /// One server and the prefix of its names.

@@ -32,3 +32,9 @@ pub const UNPACKED_BYTES_MAX: u64 = 16 * 1024 * 1024;
 pub const ARCHIVE_ENTRIES_MAX: usize = 1_000;
 /// Files of a persona that are read.
 pub const PERSONA_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Files of one folder of Python tools, and bytes of all of them.
+pub const DOCK_FILES_MAX: usize = 2_000;
+pub const DOCK_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// One file of Python tools.
+pub const TOOL_FILE_BYTES_MAX: usize = 1024 * 1024;

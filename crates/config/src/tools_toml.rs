@@ -1,6 +1,7 @@
 //! `tools.toml`, the native format.
 
 mod audit;
+mod dock;
 mod endpoints;
 mod http;
 mod names;
@@ -34,7 +35,12 @@ pub fn read(
 ) -> Config {
     let mut top = Section::new(table, "at the top");
     let performance = performance::read(&mut top, faults);
-    let servers = servers(top.get("servers").as_ref(), &performance, surroundings, faults);
+    let has_dock = top.get("dock").is_some();
+    let written = top.get("servers");
+    let servers = match written {
+        None if has_dock => Vec::new(),
+        written => servers(written.as_ref(), &performance, surroundings, faults),
+    };
     let config = rest(top, servers, Surface::default(), surroundings, faults);
     Config { performance, ..config }
 }
@@ -82,6 +88,7 @@ pub fn rest(
     let tasks = top.get("task_based_tool_selection");
     let tasks = tasks.map(|value| tasks::read(&value, faults)).unwrap_or_default();
     let audit = top.get("audit").map(|value| audit::read(&value, surroundings, faults));
+    let dock = top.get("dock").map(|value| dock::read(&value, surroundings, faults));
     let endpoints = top.get("endpoints");
     let namespaces: Vec<_> = servers.iter().map(|server| &server.namespace).collect();
     let endpoints =
@@ -108,6 +115,7 @@ pub fn rest(
         http,
         endpoints,
         audit,
+        dock,
     }
 }
 

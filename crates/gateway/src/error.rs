@@ -6,6 +6,8 @@ use mcp::names::UpstreamName;
 use mcp::text::shorten;
 use mcp::version::Spoken;
 
+pub use upstream::python::protocol::{Failure, ToolFault};
+
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The item does not exist for this client, or is not to be used now.
@@ -118,13 +120,24 @@ impl Error {
         }
     }
 
+    /// What a Python tool says instead of a result, if that is what is wrong.
+    pub fn failure(&self) -> Option<&Failure> {
+        match self {
+            Error::Upstream(upstream::error::Error::Tool { failure, .. }) => Some(failure),
+            _ => None,
+        }
+    }
+
     /// How the upstream failed, if one did.
     pub fn trouble(&self) -> Option<Trouble> {
-        use upstream::error::Error as Failure;
-        let Error::Upstream(failure) = self else { return None };
-        Some(match failure {
-            Failure::Timeout { .. } | Failure::Unfinished { .. } => Trouble::Silent,
-            Failure::Busy { .. } | Failure::Crowded { .. } => Trouble::Busy,
+        use upstream::error::Error as Problem;
+        let Error::Upstream(problem) = self else { return None };
+        Some(match problem {
+            Problem::Timeout { .. } | Problem::Unfinished { .. } => Trouble::Silent,
+            Problem::Tool { failure, .. } if failure.fault == ToolFault::Timeout => Trouble::Silent,
+            Problem::Busy { .. } | Problem::Crowded { .. } | Problem::TooOften { .. } => {
+                Trouble::Busy
+            }
             _ => Trouble::Failed,
         })
     }

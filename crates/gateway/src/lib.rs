@@ -125,6 +125,8 @@ struct Shared {
     spoken: Spoken,
     members: ArcSwap<Members>,
     starter: Starter,
+    /// Counts how often they were exchanged.
+    exchanges: AtomicU64,
     /// Held while upstreams are exchanged for others.
     exchanging: tokio::sync::Mutex<()>,
     clients: Mutex<Clients>,
@@ -186,6 +188,7 @@ impl Gateway {
         let gateway = Gateway(Arc::new(Shared {
             members: ArcSwap::new(members),
             starter,
+            exchanges: AtomicU64::new(0),
             exchanging: tokio::sync::Mutex::default(),
             rules: settings.rules,
             policies: settings.policies,

@@ -4,6 +4,7 @@
 //! no longer a member finishes its calls before it ends.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use catalog::snapshot::Rules;
 use foldhash::HashMap;
@@ -84,6 +85,11 @@ impl Gateway {
         self.members().list.clone().into_iter()
     }
 
+    /// How often upstreams were exchanged for others: what was found out about a place holds until then.
+    pub fn exchanges(&self) -> u64 {
+        self.0.exchanges.load(Ordering::Relaxed)
+    }
+
     /// Serves these upstreams from now on. Those that are wanted as they run go on; the catalog is swapped once,
     /// when every new one has answered, failed or run out of its time. TF-49
     pub async fn exchange(&self, wanted: Vec<Member>) -> Exchange {
@@ -101,6 +107,7 @@ impl Gateway {
         let members = Arc::new(Members::new(list, &self.0.rules));
         self.0.metrics.count_for(members.iter().map(|(_, upstream)| upstream.name()));
         self.0.members.store(Arc::clone(&members));
+        self.0.exchanges.fetch_add(1, Ordering::Relaxed);
         self.refresh_now();
         self.review_needs();
         let mut done = Exchange::default();

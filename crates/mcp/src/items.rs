@@ -215,6 +215,11 @@ impl Inventory {
         &self.flawed
     }
 
+    /// Keeps only the tools that are to be.
+    pub fn retain(&mut self, is_kept: impl FnMut(&Definition) -> bool) {
+        self.tools.retain(is_kept);
+    }
+
     /// Replaces the list of one kind.
     pub fn set(&mut self, kind: Kind, items: impl IntoIterator<Item = Raw>) {
         self.flawed.retain(|flawed| flawed.kind != kind);

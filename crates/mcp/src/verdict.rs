@@ -22,3 +22,12 @@ pub fn tool_result(verdict: Result<&str, &str>, further: Option<&str>) -> String
         verdict.is_err()
     )
 }
+
+/// The result of a tool that has failed by itself: the message as text, and all of it as structure. TD-28
+pub fn tool_failure(code: &str, message: &str, details: Option<&[u8]>) -> String {
+    let message = json::quote(message);
+    let details = details.map_or("null".into(), String::from_utf8_lossy);
+    format!(
+        r#"{{"content":[{{"type":"text","text":{message}}}],"structuredContent":{{"success":false,"result":null,"error":{message},"code":"{code}","details":{details}}},"isError":true}}"#
+    )
+}

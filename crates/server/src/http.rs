@@ -18,6 +18,7 @@ mod legacy;
 mod metrics;
 mod modern;
 mod openapi;
+pub mod reload;
 mod rest;
 mod service;
 mod sessions;
@@ -41,6 +42,7 @@ use crate::http::checks::Checks;
 use crate::http::crowd::Crowd;
 use crate::http::endpoint::Endpoint;
 use crate::http::metrics::Metrics;
+use crate::http::reload::Reload;
 use crate::http::sessions::Sessions;
 use crate::http::tls::Tls;
 use crate::http::traffic::Traffic;
@@ -67,6 +69,8 @@ pub struct Settings {
     pub connections_max: usize,
     /// Where MCP is served beside `/mcp`: paths, and what is shown there.
     pub places: Vec<(String, Place)>,
+    /// How what is served is read again, where that can be asked for.
+    pub reload: Option<Reload>,
 }
 
 impl Settings {
@@ -81,6 +85,7 @@ impl Settings {
             session_ttl: SESSION_IDLE_MAX,
             connections_max: CONNECTIONS_MAX,
             places: Vec::new(),
+            reload: None,
         }
     }
 }
@@ -147,6 +152,7 @@ fn open(
         checks,
         crowd,
         metrics: Metrics::default(),
+        reload: settings.reload,
         stop,
         under_way: TaskTracker::new(),
         has_sse: settings.has_sse,

@@ -59,7 +59,15 @@ pub fn to_request(request: &Request, outcome: Result<Outcome, Error>) -> Bytes {
         Ok(Outcome::Result(result)) => rpc::result(id, result.as_bytes()),
         Ok(Outcome::Error(error)) => rpc::relayed_error(id, error.as_bytes()),
         Err(error) if request.method == "tools/call" && is_for_the_model(&error) => {
-            let result = Raw::trusted(verdict::tool_result(Err(&error.to_string()), None));
+            let result = match error.failure() {
+                Some(failure) => verdict::tool_failure(
+                    failure.fault.as_str(),
+                    &failure.message,
+                    failure.details.as_ref().map(Raw::as_bytes),
+                ),
+                None => verdict::tool_result(Err(&error.to_string()), None),
+            };
+            let result = Raw::trusted(result);
             match request.era() {
                 Era::Legacy => rpc::result(id, result.as_bytes()),
                 Era::Modern => rpc::result(id, translate::complete(&result, false).as_bytes()),

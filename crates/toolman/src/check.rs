@@ -7,7 +7,7 @@ use crate::terminal;
 
 pub async fn run(cli: &Cli, check: &Check) -> anyhow::Result<i32> {
     let stop = stop_on_signals()?;
-    let host = Host::start(cli)?;
+    let host = Host::start(cli).await?;
     let report = tokio::select! {
         () = terminal::wait_for_all(&host.gateway) => Some(Report::of(&host.gateway)),
         () = stop.cancelled() => None,

@@ -34,6 +34,19 @@ fn default_folder() -> Option<PathBuf> {
     Some(data_home.join("toolman"))
 }
 
+/// What a newcomer finds in the data directory: one namespace with one tool. TD-34
+pub fn make_starter(cli: &Cli) -> anyhow::Result<()> {
+    let tools = open(cli)?.join("tools");
+    if tools.exists() {
+        return Ok(());
+    }
+    let shared = tools.join("shared");
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&shared)?;
+    let hello = include_str!("../../../examples/basic-tool/hello.py");
+    let path = shared.join("hello.py");
+    replace(&path, hello).with_context(|| format!("can't write `{}`", path.display()))
+}
+
 /// The bearer token that was given: in a file, else in the environment, else in the configuration.
 pub fn given_token(file: Option<&Path>, http: &Http) -> Result<Option<String>, Misuse> {
     let in_environment = std::env::var_os("BEARER_TOKEN");

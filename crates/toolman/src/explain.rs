@@ -16,7 +16,7 @@ use crate::terminal;
 
 pub async fn run(cli: &Cli, explain: &Explain) -> anyhow::Result<i32> {
     let stop = stop_on_signals()?;
-    let host = Host::start(cli)?;
+    let host = Host::start(cli).await?;
     let outcome = tokio::select! {
         () = terminal::wait_for_all(&host.gateway) => {
             let decisions = decisions(&host.gateway, explain);

@@ -5,26 +5,36 @@ use std::os::fd::IntoRawFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use catalog::policy::Policies;
+use catalog::policy::permissions::Permissions;
 use catalog::scope::Scope;
+use catalog::snapshot::Rules;
+use catalog::surface::Surface;
 use config::Config;
 use config::audit::Audit;
+use config::dock::Dock;
 use config::fault::Fault;
 use config::http::Http;
 use gateway::library::InMemory;
 use gateway::{Gateway, Member, Pace, Settings};
+use mcp::version::Spoken;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use upstream::launch::Spawner;
 
 use crate::cli::{Cli, Misuse};
+use crate::dock::Site;
 use crate::library::Library;
+use crate::reload::Reloader;
 use crate::trail::Trail;
-use crate::{demo, door, log};
+use crate::{data_dir, demo, door, log};
 
 /// A running gateway and where its configuration came from.
 pub struct Host {
     pub gateway: Gateway,
     pub source: Source,
+    /// Reads again what is served, where that can change.
+    pub reloader: Option<Arc<Reloader>>,
     trail: Option<Trail>,
 }
 
@@ -38,25 +48,42 @@ pub struct Plan {
     pub endpoints: Vec<(String, Scope)>,
     /// What it says of the audit trail, if anything.
     audit: Option<Audit>,
+    /// How folders of Python tools are served, if they are.
+    dock: Option<Dock>,
 }
 
 pub enum Source {
     File(PathBuf),
+    /// Folders of Python tools alone.
+    Dock(PathBuf),
     Demo,
 }
 
 impl Plan {
     /// Reads the configuration; it must be there.
     pub fn read(cli: &Cli) -> Result<Plan, Misuse> {
+        if let (None, Some(tools)) = (file(cli), docked(cli)) {
+            return Plan::of_dock(tools);
+        }
         load(file(cli).unwrap_or_else(|| PathBuf::from("tools.toml")))
+    }
+
+    /// Folders of Python tools, and nothing else.
+    fn of_dock(tools: PathBuf) -> Result<Plan, Misuse> {
+        let settings = Settings { surface: Surface::Namespace, ..bare_settings() };
+        let dock = Some(dock_of(None)?);
+        let (http, endpoints, audit) = (Http::default(), Vec::new(), None);
+        Ok(Plan { settings, source: Source::Dock(tools), http, endpoints, audit, dock })
     }
 
     /// The same, but a demo where there is no `tools.toml` and none was asked for.
     pub fn read_or_demo(cli: &Cli) -> anyhow::Result<Plan> {
         if file(cli).is_none() {
+            data_dir::make_starter(cli)?;
             let (settings, http) = (demo::settings()?, Http::default());
             let (source, endpoints, audit) = (Source::Demo, Vec::new(), None);
-            return Ok(Plan { settings, source, http, endpoints, audit });
+            let dock = Some(dock_of(None)?);
+            return Ok(Plan { settings, source, http, endpoints, audit, dock });
         }
         Ok(Plan::read(cli)?)
     }
@@ -82,11 +109,12 @@ impl Plan {
             },
             surface: config.surface,
         };
-        let Config { http, endpoints, mut audit, .. } = config;
+        let Config { http, endpoints, mut audit, dock, .. } = config;
+        let dock = dock.map(|dock| dock_of(Some(dock))).transpose()?;
         if let Some(enabled) = config.rulebook.audits_all {
             audit.get_or_insert_with(|| Audit { enabled, ..Audit::default() });
         }
-        Ok(Plan { settings, source, http, endpoints, audit })
+        Ok(Plan { settings, source, http, endpoints, audit, dock })
     }
 
     /// The same, with an audit trail unless the file says otherwise.
@@ -95,12 +123,26 @@ impl Plan {
         self
     }
 
-    pub fn start(self, cli: &Cli) -> Host {
-        let settings = Settings { library: Arc::new(Library::of(cli)), ..self.settings };
-        let gateway = Gateway::start(settings, &spawner());
+    pub async fn start(self, cli: &Cli) -> Result<Host, Misuse> {
+        let mut settings = Settings { library: Arc::new(Library::of(cli)), ..self.settings };
+        let spawner = spawner();
+        let fixed = settings.upstreams.clone();
+        let site = match self.dock {
+            Some(dock) => Some(Site::new(Arc::clone(&spawner), data_dir::folder(cli)?, dock)),
+            None => None,
+        };
+        if let Some(site) = &site {
+            let mustered = site.muster().await;
+            for problem in &mustered.problems {
+                tracing::warn!("{problem}");
+            }
+            settings.upstreams.extend(mustered.members);
+        }
+        let gateway = Gateway::start(settings, &spawner);
+        let reloader = site.map(|site| Arc::new(Reloader::new(site, fixed, gateway.clone())));
         let audit = self.audit.filter(|audit| audit.enabled);
         let trail = audit.and_then(|audit| Trail::start(cli, &audit, &gateway));
-        Host { gateway, source: self.source, trail }
+        Ok(Host { gateway, source: self.source, reloader, trail })
     }
 
     /// What the file says of the audit trail, if there is a file.
@@ -111,13 +153,13 @@ impl Plan {
 
 impl Host {
     /// Starts what a configuration says.
-    pub fn of(cli: &Cli, config: Config) -> Result<Host, Misuse> {
-        Ok(Plan::of(config, Source::Demo)?.start(cli))
+    pub async fn of(cli: &Cli, config: Config) -> Result<Host, Misuse> {
+        Plan::of(config, Source::Demo)?.start(cli).await
     }
 
     /// Starts what the configuration says; it must be there.
-    pub fn start(cli: &Cli) -> anyhow::Result<Host> {
-        Ok(Plan::read(cli)?.start(cli))
+    pub async fn start(cli: &Cli) -> anyhow::Result<Host> {
+        Ok(Plan::read(cli)?.start(cli).await?)
     }
 
     /// Ends all servers, and writes down what was not yet.
@@ -127,6 +169,33 @@ impl Host {
             trail.finish();
         }
     }
+}
+
+/// A gateway over nothing.
+pub fn bare_settings() -> Settings {
+    Settings {
+        upstreams: Vec::new(),
+        rules: Rules::default(),
+        policies: Policies::default(),
+        permissions: Permissions::default(),
+        library: Arc::new(InMemory::default()),
+        pace: Pace::default(),
+        surface: Surface::default(),
+        spoken: Spoken::default(),
+    }
+}
+
+/// How folders are served: as the file says, where the environment says nothing.
+fn dock_of(dock: Option<Dock>) -> Result<Dock, Misuse> {
+    let environment = |name: &str| std::env::var(name).ok();
+    let dock = dock.unwrap_or_default().with_environment(&environment);
+    dock.map_err(|problems| Misuse(problems.join("\n")))
+}
+
+/// The folder of Python tools in the data directory, if there is one and it was named.
+fn docked(cli: &Cli) -> Option<PathBuf> {
+    let tools = cli.data_dir.as_ref()?.join("tools");
+    tools.is_dir().then_some(tools)
 }
 
 /// Starts servers below guards of ours.

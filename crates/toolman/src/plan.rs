@@ -174,7 +174,7 @@ async fn check(cli: &Cli, plan: &Plan) -> anyhow::Result<i32> {
     };
     let config = config::parse(&text, &surroundings).map_err(|faults| host::misuse(&faults))?;
     let stop = stop_on_signals()?;
-    let host = Host::of(cli, config)?;
+    let host = Host::of(cli, config).await?;
     let outcome = tokio::select! {
         () = terminal::wait_for_all(&host.gateway) => Ok(missing(plan, &host)),
         () = stop.cancelled() => Err(130),

@@ -13,7 +13,7 @@ use crate::host::{Host, stop_on_signals};
 pub async fn serve_stdio(cli: &Cli) -> anyhow::Result<i32> {
     expect_client()?;
     let stop = stop_on_signals()?;
-    let host = Host::start(cli)?;
+    let host = Host::start(cli).await?;
     let caller = gateway::auth::local(cli.agent.as_deref());
     let place = place(cli, &host.gateway, &caller)?;
     serve(&host.gateway, caller, &place, stop).await;

@@ -30,7 +30,7 @@ pub async fn run(cli: &Cli, serve: &Serve) -> anyhow::Result<i32> {
     let listener = up::bind(listen)?;
     let address = listener.local_addr()?;
     let banner = |_: &Host| format!("toolman serves {scheme}://{address}/mcp\n");
-    up::serve(plan.start(cli), listener, settings, banner).await
+    up::serve(plan.start(cli).await?, listener, settings, banner).await
 }
 
 /// The address that is served on where none is named: a port may be in the environment.

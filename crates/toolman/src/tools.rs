@@ -28,7 +28,7 @@ pub async fn run(cli: &Cli, tools: &Tools) -> anyhow::Result<i32> {
         Tools::List { .. } | Tools::Inspect { .. } => String::new(),
     };
     let stop = stop_on_signals()?;
-    let host = Host::start(cli)?;
+    let host = Host::start(cli).await?;
     let work = async {
         terminal::wait_for_all(&host.gateway).await;
         match tools {

@@ -181,7 +181,7 @@ fn shown(reference: &Reference) -> String {
 /// All tools as they are now; `None` if somebody does not want to wait for them.
 async fn look(cli: &Cli) -> anyhow::Result<Option<Live>> {
     let stop = stop_on_signals()?;
-    let host = Host::start(cli)?;
+    let host = Host::start(cli).await?;
     let is_ready = tokio::select! {
         () = terminal::wait_until_ready(&host.gateway) => true,
         () = stop.cancelled() => false,

@@ -1,6 +1,7 @@
 //! `toolman up`: the newcomer's command.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use config::http::Http;
 use gateway::auth::Keys;
@@ -12,7 +13,7 @@ use tokio::net::{TcpListener, TcpSocket};
 use crate::cli::{Cli, Misuse, Up};
 use crate::host::{Host, Plan, Source, stop_on_signals};
 use crate::report::Report;
-use crate::{data_dir, door, terminal};
+use crate::{data_dir, door, reload, terminal};
 
 pub async fn run(cli: &Cli, up: &Up) -> anyhow::Result<i32> {
     if !up.listen.ip().is_loopback() {
@@ -27,7 +28,7 @@ pub async fn run(cli: &Cli, up: &Up) -> anyhow::Result<i32> {
     let listener = bind(up.listen)?;
     let url = format!("http://{}/mcp", listener.local_addr()?);
     let banner = |host: &Host| banner(host, &url, &token);
-    serve(plan.start(cli), listener, settings, banner).await
+    serve(plan.start(cli).await?, listener, settings, banner).await
 }
 
 /// Opens the door's address.
@@ -50,10 +51,14 @@ fn open(listen: SocketAddr) -> std::io::Result<TcpListener> {
 pub async fn serve(
     host: Host,
     listener: TcpListener,
-    settings: Settings,
+    mut settings: Settings,
     banner: impl Fn(&Host) -> String,
 ) -> anyhow::Result<i32> {
     let stop = stop_on_signals()?;
+    if let Some(reloader) = &host.reloader {
+        reload::on_hangup(Arc::clone(reloader))?;
+        settings.reload = reload::on_request(reloader)?;
+    }
     let door = server::http::serve(host.gateway.clone(), listener, settings, stop.clone());
     let serving = tokio::spawn(door);
     tokio::select! {
@@ -75,6 +80,7 @@ fn banner(host: &Host, url: &str, token: &str) -> String {
     let active = catalog.items(Kind::Tool).iter().filter(|item| item.starts_on).count();
     let source = match &host.source {
         Source::File(path) => path.display().to_string(),
+        Source::Dock(folder) => folder.display().to_string(),
         Source::Demo => "the built-in demo; write a tools.toml to serve your own".into(),
     };
     let report = Report::of(&host.gateway);

@@ -31,7 +31,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::answer::Answer;
 use crate::error::Error;
-use crate::limits::{OUTGOING_MAX, STDIN_CLOSE_GRACE};
+use crate::limits::{OUTGOING_MAX, STDIN_CLOSE_GRACE, WORKER_SILENCE};
 use crate::python::protocol;
 use crate::relay::{Relay, Upcall};
 use crate::streamable::Streamable;
@@ -128,8 +128,8 @@ struct State {
     next_look: Option<Instant>,
     /// Calls that were given up; their answers may still come and are no fault.
     abandoned: HashSet<u64>,
-    /// When calls that were given up must be over at a worker.
-    overdue: HashMap<u64, Instant>,
+    /// What a worker has found wrong with its files.
+    faults: Vec<String>,
     /// Answers that the server waits for, by its id.
     asks: HashMap<Raw, OpenAsk>,
     /// Capabilities whose lists have changed since they were last asked for.
@@ -232,7 +232,10 @@ impl Connection {
     }
 
     async fn call_queued(&self, call: &Call<'_>) -> Result<Outcome, Error> {
-        let ticket = self.admit(call)?;
+        let is_worker = matches!(self.0.wire, Wire::Worker);
+        // A worker knows how much time a tool has, and says itself when it is over.
+        let patience = if is_worker { WORKER_SILENCE } else { Duration::ZERO };
+        let ticket = self.admit(call, call.timeout + patience)?;
         let id = ticket.id.to_string();
         let params = (call.params)(&id);
         let frame = match self.0.wire {

@@ -29,7 +29,7 @@ use crate::remote::Remote;
 pub use errand::{Ended, Errand};
 
 /// Variables that are meant for us: a server that had them could call all others.
-const OWN_SECRETS: [&str; 1] = ["BEARER_TOKEN"];
+const OWN_SECRETS: [&str; 2] = ["BEARER_TOKEN", "MANAGER_INTERNAL_TOKEN"];
 
 /// How a server is started.
 #[derive(Clone, Debug, PartialEq, Eq)]

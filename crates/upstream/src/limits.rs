@@ -49,10 +49,19 @@ pub const EXIT_CODE_MAX: Duration = Duration::from_secs(1);
 /// How long the last output of an ended server is read.
 pub const DRAIN_MAX: Duration = Duration::from_millis(250);
 
+/// How long the reading of Python sources may take, and how much may come of it.
+pub const SCAN_TIME_MAX: Duration = Duration::from_secs(20);
+pub const SCAN_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// How long an environment may take to be built.
+pub const ENVIRONMENT_TIME_MAX: Duration = Duration::from_mins(10);
+/// How long an interpreter may take to say what it is.
+pub const PROBE_TIME_MAX: Duration = Duration::from_secs(20);
 /// How long a call waits for a worker that has ended and is being started again.
 pub const WORKER_RETURN_MAX: Duration = Duration::from_secs(2);
-/// How long a call of a worker may go on after it was given up; then the worker is replaced.
-pub const CANCEL_GRACE: Duration = Duration::from_secs(2);
+/// How long the calls of a worker may go on that is asked to end.
+pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
+/// How much longer than the tool's own time the gateway waits for a worker to say that it is over.
+pub const WORKER_SILENCE: Duration = Duration::from_millis(500);
 
 /// First pause before a restart; doubled each time.
 pub const RESTART_DELAY_MIN: Duration = Duration::from_millis(100);

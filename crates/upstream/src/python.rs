@@ -3,7 +3,10 @@
 //! A worker is an upstream like any other; what it says is in `protocol`. Which folders there are, and under
 //! which namespace they are shown, is not known here.
 
+pub mod environment;
 pub mod protocol;
+pub mod runtime;
+pub mod scan;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -29,6 +32,10 @@ pub struct Worker {
     pub version: String,
     /// What its files define, as far as that is known without running them.
     pub offer: Arc<Inventory>,
+    /// Tools of it that nobody is to see.
+    pub withheld: Vec<String>,
+    /// What is wrong with its files.
+    pub faults: Vec<String>,
     /// Whether it is started before anybody calls it.
     pub is_eager: bool,
     pub pace: Pace,

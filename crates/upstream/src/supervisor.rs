@@ -148,15 +148,15 @@ impl Upstream {
         spawner: Arc<Spawner>,
         events: mpsc::Sender<Event>,
     ) -> Upstream {
-        let inventory = match &settings.launch {
-            Launch::Worker(worker) => Arc::clone(&worker.offer),
-            Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => Arc::default(),
+        let (inventory, problems) = match &settings.launch {
+            Launch::Worker(worker) => (Arc::clone(&worker.offer), worker.faults.clone()),
+            Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => Default::default(),
         };
         let status = Status {
             phase: if rests_at_first(&settings) { Phase::Resting } else { Phase::Starting },
             introduction: None,
             startup: None,
-            problems: Vec::new(),
+            problems,
         };
         let upstream = Upstream(Arc::new(Shared {
             spawner,

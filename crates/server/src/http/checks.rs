@@ -110,6 +110,8 @@ pub struct Standing {
     base: Place,
     asked: Asked<Box<[u8]>>,
     place: Place,
+    /// How often upstreams had been exchanged by then: afterwards it may lead elsewhere.
+    exchanges: u64,
 }
 
 /// What a request says of its place: in its path, its query, and three header fields.
@@ -127,17 +129,31 @@ fn asked<'h>(head: &Head<'h>, toolset: Option<&'h str>) -> Asked<&'h [u8]> {
 
 impl Proof {
     /// Where a request that asks for the same has led.
-    pub fn place(&self, base: &Place, head: &Head<'_>, toolset: Option<&str>) -> Option<Place> {
+    pub fn place(
+        &self,
+        base: &Place,
+        head: &Head<'_>,
+        toolset: Option<&str>,
+        exchanges: u64,
+    ) -> Option<Place> {
         let known = self.standing.get()?;
-        let is_same = known.base == *base
+        let is_same = known.exchanges == exchanges
+            && known.base == *base
             && known.asked.each_ref().map(Option::as_deref) == asked(head, toolset);
         is_same.then(|| known.place.clone())
     }
 
     /// Keeps where a request has led, if it is the first.
-    pub fn keep_place(&self, base: Place, head: &Head<'_>, toolset: Option<&str>, place: Place) {
+    pub fn keep_place(
+        &self,
+        base: Place,
+        head: &Head<'_>,
+        toolset: Option<&str>,
+        place: Place,
+        exchanges: u64,
+    ) {
         let asked = asked(head, toolset).map(|part| part.map(Into::into));
-        _ = self.standing.set(Standing { base, asked, place });
+        _ = self.standing.set(Standing { base, asked, place, exchanges });
     }
 
     /// Whether a request shows the same, so that it needs no closer look.

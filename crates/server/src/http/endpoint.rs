@@ -29,6 +29,7 @@ use super::exchange::{
 };
 use super::head::Head;
 use super::metrics::Metrics;
+use super::reload::Reload;
 use super::sessions::{Session, Sessions};
 use super::streams::{self, EventId, STANDING, Streams};
 use super::traffic::Traffic;
@@ -44,6 +45,7 @@ pub struct Endpoint {
     pub(super) checks: Checks,
     pub(super) crowd: Arc<Crowd>,
     pub(super) metrics: Metrics,
+    pub(super) reload: Option<Reload>,
     pub(super) stop: CancellationToken,
     /// Counts the requests that are being answered.
     pub(super) under_way: TaskTracker,
@@ -101,6 +103,9 @@ impl Endpoint {
             }
             ("/readyz", &Method::GET) => return Ok(self.health(StatusCode::SERVICE_UNAVAILABLE)),
             _ => {}
+        }
+        if head.path() == "/reload" {
+            return Box::pin(self.reload(traffic, proof.as_deref(), head)).await;
         }
         let Some(proof) = proof else {
             let reason = "send the token as `Authorization: Bearer …`";
@@ -166,7 +171,8 @@ impl Endpoint {
         let usual = || self.gateway.place();
         let base = self.place_at(head.path()).cloned().unwrap_or_else(usual);
         let toolset = self.toolset_at(head.path());
-        if let Some(known) = proof.place(&base, head, toolset) {
+        let exchanges = self.gateway.exchanges();
+        if let Some(known) = proof.place(&base, head, toolset, exchanges) {
             return Ok(known);
         }
         let mut place = self.standing(proof, head, &base)?;
@@ -176,7 +182,7 @@ impl Endpoint {
             let reason = "no toolset and no tool is chosen that there is";
             place = chosen.map_or_else(|| refuse(StatusCode::NOT_FOUND, reason), Ok)?;
         }
-        proof.keep_place(base, head, toolset, place.clone());
+        proof.keep_place(base, head, toolset, place.clone(), exchanges);
         Ok(place)
     }
 

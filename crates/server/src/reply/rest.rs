@@ -4,7 +4,7 @@
 //! said, where it said something.
 
 use bytes::Bytes;
-use gateway::error::{Class, Error, Trouble};
+use gateway::error::{Class, Error, ToolFault, Trouble};
 use hyper::StatusCode;
 use mcp::json;
 use mcp::rpc::{Code, Outcome, Raw};
@@ -26,6 +26,18 @@ pub fn to_call(outcome: Result<Outcome, Error>) -> (StatusCode, Bytes) {
 
 /// The status and body for what could not be done.
 pub fn to_failed(error: &Error) -> (StatusCode, Bytes) {
+    if let Some(failure) = error.failure() {
+        // TD-27
+        let status = match failure.fault {
+            ToolFault::NotFound => StatusCode::NOT_FOUND,
+            ToolFault::InvalidArguments => StatusCode::UNPROCESSABLE_ENTITY,
+            ToolFault::Timeout => StatusCode::GATEWAY_TIMEOUT,
+            ToolFault::Cancelled => StatusCode::SERVICE_UNAVAILABLE,
+            ToolFault::Dependency | ToolFault::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        let body = body(failure.fault.as_str(), &failure.message, failure.details.as_ref());
+        return (status, body);
+    }
     let (status, code) = match error.class() {
         Class::Item(_) => (StatusCode::NOT_FOUND, TOOL_NOT_FOUND),
         Class::Upstream => match error.trouble() {

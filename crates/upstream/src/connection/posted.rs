@@ -52,7 +52,7 @@ impl Connection {
         http: &Streamable,
         call: &Call<'_>,
     ) -> Result<Answer, Error> {
-        let ticket = self.admit(call)?;
+        let ticket = self.admit(call, call.timeout)?;
         let id = ticket.id.to_string();
         let frame = rpc::request(&id, call.method, (call.params)(&id).as_deref());
         let answer = tokio::select! {

@@ -14,9 +14,9 @@ use mcp::version::Era;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use super::{Call, Connection, Shared, State, Wire};
+use super::{Call, Connection, Loss, Shared, State, Wire};
 use crate::error::Error;
-use crate::limits::{CALL_TOTAL_MAX, CALLS_MAX, CANCEL_GRACE};
+use crate::limits::{CALL_TOTAL_MAX, CALLS_MAX};
 use crate::python::protocol;
 use crate::relay::Relay;
 
@@ -58,7 +58,7 @@ impl Waiting {
 
 impl Connection {
     /// Puts a call into the table.
-    pub(super) fn admit(&self, call: &Call<'_>) -> Result<Ticket<'_>, Error> {
+    pub(super) fn admit(&self, call: &Call<'_>, timeout: Duration) -> Result<Ticket<'_>, Error> {
         let started = Instant::now();
         let mut state = self.state();
         if let Some(end) = &state.end {
@@ -70,11 +70,11 @@ impl Connection {
         }
         state.last_id += 1;
         let id = state.last_id;
-        let deadline = started + call.timeout.min(CALL_TOTAL_MAX);
+        let deadline = started + timeout.min(CALL_TOTAL_MAX);
         let waiting = Waiting {
             relay: call.relay.clone(),
             progress_token: call.progress_token.clone(),
-            timeout: call.timeout,
+            timeout,
             started,
             deadline,
             answer: None,
@@ -156,6 +156,7 @@ impl Connection {
         let open = state.calls.values_mut().filter(|waiting| waiting.is_open());
         let (over, left): (Vec<_>, Vec<_>) = open.partition(|waiting| waiting.deadline <= now);
         let next = left.iter().map(|waiting| waiting.deadline).min();
+        let has_expired = !over.is_empty();
         for waiting in over {
             let upstream = self.0.upstream.clone();
             waiting.is_over = true;
@@ -168,9 +169,10 @@ impl Connection {
         }
         state.next_look = next;
         drop(state);
-        let overdue = self.check_overdue(now);
-        let next = next.into_iter().chain(overdue).min();
-        self.state().next_look = next;
+        if let (true, Wire::Worker) = (has_expired, &self.0.wire) {
+            // It can't even say that the time is over.
+            self.lose(Loss::Gone("was silent, and is replaced".into()));
+        }
         next
     }
 }
@@ -201,19 +203,11 @@ impl Drop for Ticket<'_> {
         let connection = self.connection;
         let was_waiting = {
             let mut state = connection.state();
-            let call = state.calls.remove(&self.id).filter(Waiting::is_open);
-            if let Some(call) = &call
-                && state.abandoned.len() < CALLS_MAX
-            {
+            let was_waiting = state.calls.remove(&self.id).is_some_and(|call| call.is_open());
+            if was_waiting && state.abandoned.len() < CALLS_MAX {
                 state.abandoned.insert(self.id);
-                if let Wire::Worker = connection.0.wire {
-                    // Its own time is left to it, unless it is over.
-                    let latest = call.deadline.max(Instant::now()) + CANCEL_GRACE;
-                    state.overdue.insert(self.id, latest);
-                    connection.watch(&mut state, latest);
-                }
             }
-            call.is_some()
+            was_waiting
         };
         // A modern server sees that the answer to a POST is no longer read.
         let is_seen =

@@ -4,12 +4,11 @@ use bytes::Bytes;
 use mcp::names::UpstreamName;
 use mcp::rpc::Outcome;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::Instant;
 
 use super::incoming::Source;
 use super::{Connection, Listener, Loss, Wire};
 use crate::error::Error;
-use crate::limits::CANCEL_GRACE;
+use crate::limits::SHUTDOWN_GRACE;
 use crate::python::protocol::{self, Said};
 
 impl Connection {
@@ -28,16 +27,24 @@ impl Connection {
         self.0.greeted.cancelled().await;
     }
 
+    /// What the worker has found wrong with its files.
+    pub fn faults(&self) -> Vec<String> {
+        self.state().faults.clone()
+    }
+
     /// Asks the worker to end when its calls are over.
     pub fn ask_to_end(&self) {
         if let Wire::Worker = self.0.wire {
-            _ = self.0.outgoing.try_send(protocol::shutdown(CANCEL_GRACE));
+            _ = self.0.outgoing.try_send(protocol::shutdown(SHUTDOWN_GRACE));
         }
     }
 
     pub(super) fn receive_from_worker(&self, frame: &Bytes) {
         match protocol::parse(frame) {
-            Ok(Said::Ready) => self.0.greeted.cancel(),
+            Ok(Said::Ready { faults }) => {
+                self.state().faults = faults;
+                self.0.greeted.cancel();
+            }
             Ok(Said::Progress(params)) => self.relay_progress(Some(&params)),
             Ok(Said::Log { id, params }) => {
                 let notice = protocol::log_notice(&params);
@@ -48,9 +55,11 @@ impl Connection {
                 let upstream = self.0.upstream.clone();
                 let answer = answer.map(Outcome::Result);
                 let answer = answer.map_err(|failure| Error::Tool { upstream, failure });
-                self.state().overdue.remove(&id);
                 // What is not asked for is the answer to the request to end.
                 self.settle(id, answer);
+            }
+            Ok(Said::Stuck { tool }) => {
+                self.lose(Loss::Gone(format!("had a call of `{tool}` that did not end")));
             }
             Err(problem) => {
                 self.complain(&problem, frame);
@@ -58,16 +67,5 @@ impl Connection {
                 self.lose(Loss::Gone(format!("said what can't be understood: {problem}")));
             }
         }
-    }
-
-    /// Gives up a worker in which a call has not ended long after it was to; when to look again.
-    pub(super) fn check_overdue(&self, now: Instant) -> Option<Instant> {
-        let next = self.state().overdue.values().min().copied()?;
-        if next <= now {
-            let grace = CANCEL_GRACE;
-            self.lose(Loss::Gone(format!("had a call that went on {grace:?} after its end")));
-            return None;
-        }
-        Some(next)
     }
 }

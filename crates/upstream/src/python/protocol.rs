@@ -65,11 +65,17 @@ pub struct Failure {
 /// Something that a worker says.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Said {
-    /// Its tools are loaded; it takes calls.
-    Ready,
+    /// Its tools are loaded; it takes calls. Files that can't be used are named.
+    Ready {
+        faults: Vec<String>,
+    },
     Answer {
         id: u64,
         answer: Result<Raw, Failure>,
+    },
+    /// A tool goes on although its call is over and its time is up.
+    Stuck {
+        tool: String,
     },
     /// The parameters of a `notifications/progress`, under the id of the call.
     Progress(Raw),
@@ -119,7 +125,12 @@ pub fn parse(frame: &Bytes) -> Result<Said, String> {
     let [op, id, ok, result, error] = whole.members(wanted).map_err(|fault| fault.to_string())?;
     let id = id.and_then(|id| id.parse::<u64>().ok());
     match op.and_then(json::string).as_deref() {
-        Some("ready") => return Ok(Said::Ready),
+        Some("ready") => return Ok(Said::Ready { faults: faults(&whole) }),
+        Some("stuck") => {
+            let [tool] = whole.members(["tool"]).map_err(|fault| fault.to_string())?;
+            let tool = tool.and_then(json::string).unwrap_or_default().into_owned();
+            return Ok(Said::Stuck { tool });
+        }
         Some("progress") => {
             let id = id.ok_or("progress without the id of a call")?;
             return Ok(Said::Progress(progress(&whole, id)?));
@@ -138,6 +149,25 @@ pub fn parse(frame: &Bytes) -> Result<Said, String> {
         _ => return Err("an answer is `ok` with a `result`, or not with an `error`".into()),
     };
     Ok(Said::Answer { id, answer })
+}
+
+/// What a worker says of files that it could not use: the place, the problem, and its traceback.
+fn faults(whole: &Raw) -> Vec<String> {
+    let fault = |text: &str| {
+        let wanted = ["file", "line", "message", "traceback"];
+        let [file, line, message, traceback] = json::members(text.as_bytes(), wanted).ok()?;
+        let [file, message] = [json::string(file?)?, json::string(message?)?];
+        let line = line.filter(|line| *line != "null").map(|line| format!(":{line}"));
+        let traceback = traceback.and_then(json::string);
+        let traceback = traceback.map(|text| format!("\n{}", text.trim_end()));
+        Some(format!(
+            "{file}{}: {message}{}",
+            line.unwrap_or_default(),
+            traceback.unwrap_or_default()
+        ))
+    };
+    let Ok([Some(list)]) = whole.members(["faults"]) else { return Vec::new() };
+    json::elements(list).unwrap_or_default().into_iter().filter_map(fault).collect()
 }
 
 fn failure(whole: &Raw, error: &str) -> Result<Failure, String> {

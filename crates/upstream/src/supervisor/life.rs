@@ -183,7 +183,10 @@ impl Upstream {
             Err(problem) => return problem,
         };
         let former = self.0.connection.swap(Some(Arc::new(connection.clone())));
-        self.0.inventory.store(Arc::new(inventory.clone()));
+        // The same stays the same, so that nobody is told of a change.
+        if *self.0.inventory.load_full() != inventory {
+            self.0.inventory.store(Arc::new(inventory.clone()));
+        }
         self.0.status.send_modify(|status| {
             status.phase = Phase::Ready;
             status.introduction = Some(introduction.clone());
@@ -264,6 +267,10 @@ impl Upstream {
                     problems.push(format!("its {capability} can't be read: {problem}"));
                 }
             }
+        }
+        if let Launch::Worker(worker) = &self.0.settings.launch {
+            inventory.retain(|tool| !worker.withheld.iter().any(|name| name == tool.name()));
+            problems.extend(connection.faults());
         }
         unfinished.disarm();
         Ok(Acquaintance { connection, introduction, inventory, age, problems })

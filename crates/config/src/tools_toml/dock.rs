@@ -1,0 +1,42 @@
+//! `[dock]`: how folders of Python tools are served.
+
+use crate::Surroundings;
+use crate::dock::Dock;
+use crate::fault::Faults;
+use crate::reader::Value;
+use crate::tools_toml::server::wait;
+
+/// The pause after the last change of a file, unless configured.
+const QUIET: std::time::Duration = std::time::Duration::from_millis(500);
+
+pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Faults<'_>) -> Dock {
+    let usual = Dock::default();
+    let Some(mut section) = value.section("in `[dock]`", faults) else { return usual };
+    let folder = section.get("folder").and_then(|value| value.string(faults));
+    let python = section.get("python").and_then(|value| value.string(faults));
+    let mut number = |key: &'static str| {
+        let value = section.get(key)?;
+        value.number(1, u32::MAX.into(), faults).and_then(|number| u32::try_from(number).ok())
+    };
+    let size = |number: Option<u32>, usual: usize| {
+        number.and_then(|number| usize::try_from(number).ok()).unwrap_or(usual)
+    };
+    let calls_max = size(number("max_concurrency"), usual.calls_max);
+    let waiting_max = size(number("queue"), usual.waiting_max);
+    let calls_a_minute = number("rate_limit");
+    let call_timeout = wait(&mut section, "timeout", usual.call_timeout, faults);
+    let is_eager = section.get("eager").and_then(|value| value.boolean(faults));
+    let watches = section.get("watch").and_then(|value| value.boolean(faults));
+    let quiet = wait(&mut section, "watch_debounce", QUIET, faults);
+    section.close(&[], faults);
+    Dock {
+        folder: folder.map(|folder| surroundings.folder.join(folder)),
+        python: python.map(str::to_owned),
+        call_timeout,
+        calls_max,
+        waiting_max,
+        calls_a_minute,
+        is_eager: is_eager.unwrap_or(false),
+        watches: watches.unwrap_or(false).then_some(quiet),
+    }
+}

@@ -1,0 +1,238 @@
+//! The dock: folders of Python tools into upstreams of the gateway.
+//!
+//! A folder is read, its environment is brought in line with its requirements, its files are read without being
+//! run, and a worker is described that will run them. What is wrong with one folder harms no other.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use aws_lc_rs::digest::{SHA256, digest};
+use config::dock::{Dock, Folder, folders};
+use gateway::Member;
+use mcp::items::{Inventory, Kind};
+use mcp::text::hexadecimal;
+use upstream::launch::{Launch, Spawner};
+use upstream::limits::{RESTART_DELAY_MAX, STARTUP_TIMEOUT};
+use upstream::python::environment::{Interpreter, Wish};
+use upstream::python::{Pace, Worker, runtime, scan};
+use upstream::supervisor::{EraChoice, Restart, SessionChoice, Settings};
+
+/// The largest result of a tool.
+const RESULT_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// The Python that is used unless another one is named.
+const PYTHON: &str = "python3";
+
+/// Where everything of the dock is.
+pub struct Site {
+    spawner: Arc<Spawner>,
+    data: PathBuf,
+    dock: Dock,
+    /// What was asked before, by the program that was asked.
+    interpreters: Mutex<HashMap<PathBuf, Interpreter>>,
+}
+
+/// What became of all folders.
+#[derive(Default)]
+pub struct Mustered {
+    pub members: Vec<Member>,
+    /// Namespaces whose environments were built anew.
+    pub synced: Vec<String>,
+    /// What is no namespace though it lies among them.
+    pub problems: Vec<String>,
+}
+
+impl Site {
+    pub fn new(spawner: Arc<Spawner>, data: PathBuf, dock: Dock) -> Site {
+        Site { spawner, data, dock, interpreters: Mutex::default() }
+    }
+
+    /// Where the folders are.
+    pub fn tools(&self) -> PathBuf {
+        self.dock.folder.clone().unwrap_or_else(|| self.data.join("tools"))
+    }
+
+    /// Reads all folders and makes ready what they need. TD-114
+    pub async fn muster(&self) -> Mustered {
+        let (found, problems) = folders(&self.tools());
+        let mut mustered = Mustered { problems, ..Mustered::default() };
+        if found.is_empty() {
+            return mustered;
+        }
+        let runtime = match runtime::install(&self.data.join("runtime")) {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                let folder = self.data.join("runtime");
+                mustered.problems.push(format!("{}: {error}", folder.display()));
+                return mustered;
+            }
+        };
+        for folder in found {
+            let (member, is_synced) = self.member(folder, &runtime).await;
+            if is_synced {
+                mustered.synced.push(member.upstream.name.to_string());
+            }
+            mustered.members.push(member);
+        }
+        mustered
+    }
+
+    /// A folder as an upstream, and whether its environment was built anew.
+    pub async fn member(&self, folder: Folder, runtime: &Path) -> (Member, bool) {
+        let mut faults = folder.faults.clone();
+        let named = folder.manifest.python.as_deref().or(self.dock.python.as_deref());
+        let program = PathBuf::from(named.unwrap_or(PYTHON));
+        let interpreter = self.interpreter(&program).await.unwrap_or_else(|problem| {
+            // HARDENING X11
+            faults.push(format!("has no Python: {problem}; install it, or name another"));
+            Interpreter { path: program, version: String::new() }
+        });
+        let (python, is_new) = self.environment(&folder, &interpreter, &mut faults).await;
+        let (offer, withheld) = self.offer(&folder, &interpreter, runtime, &mut faults).await;
+        let manifest = &folder.manifest;
+        let worker = Worker {
+            name: folder.name.to_string(),
+            folder: folder.path,
+            interpreter: python,
+            runtime: runtime.to_owned(),
+            env: manifest.env.clone(),
+            version: folder.version,
+            offer: Arc::new(offer),
+            withheld,
+            faults,
+            is_eager: manifest.is_eager.unwrap_or(self.dock.is_eager),
+            pace: Pace {
+                calls_max: manifest.calls_max.unwrap_or(self.dock.calls_max),
+                waiting_max: self.dock.waiting_max,
+                calls_a_minute: manifest.calls_a_minute.or(self.dock.calls_a_minute),
+                result_bytes_max: RESULT_BYTES_MAX,
+            },
+            confinement: None,
+        };
+        let upstream = Settings {
+            name: folder.name,
+            launch: Launch::Worker(worker),
+            era: EraChoice::Auto,
+            session: SessionChoice::Shared,
+            restart: Restart::OnFailure { delay_max: RESTART_DELAY_MAX },
+            startup_timeout: STARTUP_TIMEOUT,
+            call_timeout: manifest.call_timeout.unwrap_or(self.dock.call_timeout),
+            idle_timeout: None,
+        };
+        (Member { namespace: folder.namespace, upstream }, is_new)
+    }
+
+    async fn interpreter(&self, program: &Path) -> Result<Interpreter, String> {
+        let known = || self.interpreters.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(interpreter) = known().get(program).cloned() {
+            return Ok(interpreter);
+        }
+        let found = Interpreter::probe(&self.spawner, program).await?;
+        known().insert(program.to_owned(), found.clone());
+        Ok(found)
+    }
+
+    /// The Python of a folder's own environment; the former one, or a plain one, if it can't be had.
+    async fn environment(
+        &self,
+        folder: &Folder,
+        interpreter: &Interpreter,
+        faults: &mut Vec<String>,
+    ) -> (PathBuf, bool) {
+        if interpreter.version.is_empty() {
+            return (interpreter.path.clone(), false);
+        }
+        let (parent, uv) =
+            (self.data.join("venvs").join(folder.name.as_str()), self.data.join("uv"));
+        let wish = Wish { interpreter, packages: &folder.packages, parent: &parent, uv: &uv };
+        let namespace = folder.name.as_str();
+        let tell = |step: &str| tracing::warn!(namespace, "{step}");
+        match wish.fulfil(&self.spawner, &tell).await {
+            Ok(environment) => (environment.python, environment.is_new),
+            Err(problem) => {
+                let former = wish.former();
+                let rest =
+                    if former.is_some() { "the former ones are used" } else { "it has none" };
+                faults.push(format!("requirements.txt: not installed, {rest}: {problem}"));
+                (former.unwrap_or_else(|| interpreter.path.clone()), false)
+            }
+        }
+    }
+
+    /// What a folder offers as far as its sources tell, and what of it is withheld. TD-18, TD-38
+    async fn offer(
+        &self,
+        folder: &Folder,
+        interpreter: &Interpreter,
+        runtime: &Path,
+        faults: &mut Vec<String>,
+    ) -> (Inventory, Vec<String>) {
+        let read = self.read_sources(folder, interpreter, runtime).await;
+        let read = read.unwrap_or_else(|problem| {
+            faults.push(format!("can't be read: {problem}"));
+            Vec::new()
+        });
+        let mut tools = Vec::new();
+        for (source, findings) in folder.sources.iter().zip(read) {
+            faults.extend(findings.faults.iter().map(|fault| fault.at(&source.file)));
+            tools.extend(findings.tools);
+        }
+        let mut inventory = Inventory::default();
+        inventory.set(Kind::Tool, tools);
+        let mut known: Vec<String> = Vec::new();
+        let mut withheld = Vec::new();
+        inventory.retain(|tool| {
+            let name = tool.name();
+            let manifest = &folder.manifest;
+            let is_hidden = manifest.allow.as_ref().is_some_and(|allow| !allow.matches_name(name))
+                || manifest.deny.as_ref().is_some_and(|deny| deny.matches_name(name));
+            if is_hidden {
+                withheld.push(name.to_owned());
+            }
+            // The first of two keeps the name; the worker says so.
+            let is_first = !known.iter().any(|other| other == name);
+            known.push(name.to_owned());
+            is_first && !is_hidden
+        });
+        (inventory, withheld)
+    }
+
+    /// What was found in each source, now or when it was last read.
+    async fn read_sources(
+        &self,
+        folder: &Folder,
+        interpreter: &Interpreter,
+        runtime: &Path,
+    ) -> std::io::Result<Vec<scan::Findings>> {
+        let cache = self.data.join("cache/scan");
+        let path = |source: &scan::Source| {
+            let text = format!("{}\n{}\n{}", runtime.display(), interpreter.version, source.text);
+            cache.join(hexadecimal(digest(&SHA256, text.as_bytes()).as_ref()))
+        };
+        let known: Vec<_> = folder
+            .sources
+            .iter()
+            .map(|source| scan::parse(&fs::read(path(source)).ok()?))
+            .collect();
+        let fresh = folder.sources.iter().zip(&known).filter(|(_, known)| known.is_none());
+        let fresh: Vec<_> = fresh.map(|(source, _)| source.clone()).collect();
+        let lines = scan::scan(&self.spawner, &interpreter.path, runtime, &fresh).await?;
+        _ = fs::create_dir_all(&cache);
+        for (source, line) in fresh.iter().zip(&lines) {
+            // It saves time only.
+            _ = write_whole(&path(source), line);
+        }
+        let mut lines = lines.iter();
+        let found = |known: Option<scan::Findings>| {
+            known.or_else(|| scan::parse(lines.next()?)).unwrap_or_default()
+        };
+        Ok(known.into_iter().map(found).collect())
+    }
+}
+
+fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let fresh = path.with_extension(format!("{}.new", std::process::id()));
+    fs::write(&fresh, bytes)?;
+    fs::rename(fresh, path)
+}

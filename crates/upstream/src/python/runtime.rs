@@ -1,0 +1,67 @@
+//! Our own Python files, carried in the binary and written out where an interpreter can read them.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use aws_lc_rs::digest::{Context, SHA256};
+use mcp::text::hexadecimal;
+
+/// Name and text of each file.
+const FILES: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/python_files.rs"));
+/// Digits of the hash that names a folder.
+const HASH_DIGITS: usize = 16;
+
+/// What tells this version of the files from others.
+pub fn version() -> String {
+    let mut context = Context::new(&SHA256);
+    for (name, text) in FILES {
+        for part in [name, text] {
+            context.update(&(part.len() as u64).to_le_bytes());
+            context.update(part.as_bytes());
+        }
+    }
+    let mut hash = hexadecimal(context.finish().as_ref());
+    hash.truncate(HASH_DIGITS);
+    hash
+}
+
+/// Writes the files into a folder of their own below `parent`, unless they are there; where they are.
+pub fn install(parent: &Path) -> io::Result<PathBuf> {
+    let target = parent.join(version());
+    if target.join("worker.py").exists() {
+        return Ok(target);
+    }
+    let fresh = parent.join(format!(".new-{}", std::process::id()));
+    DirBuilder::new().recursive(true).mode(0o755).create(fresh.join("toolman_dock"))?;
+    for (name, text) in FILES {
+        fs::write(fresh.join(name), text)?;
+    }
+    if let Err(error) = fs::rename(&fresh, &target) {
+        _ = fs::remove_dir_all(&fresh);
+        // Another process may have been quicker.
+        if !target.join("worker.py").exists() {
+            return Err(error);
+        }
+    }
+    Ok(target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FILES, install, version};
+
+    #[test]
+    fn all_files_are_carried_and_written_once() {
+        let names: Vec<_> = FILES.iter().map(|(name, _)| *name).collect();
+        assert!(names.contains(&"worker.py") && names.contains(&"toolman_dock/desk.py"));
+        let parent = std::env::temp_dir().join(format!("toolman-runtime-{}", std::process::id()));
+        let folder = install(&parent).unwrap();
+        assert!(folder.ends_with(version()) && folder.join("toolman_dock/desk.py").exists());
+        let written = folder.join("scan.py").metadata().unwrap().modified().unwrap();
+        assert_eq!(install(&parent).unwrap(), folder);
+        assert_eq!(folder.join("scan.py").metadata().unwrap().modified().unwrap(), written);
+        std::fs::remove_dir_all(parent).unwrap();
+    }
+}
