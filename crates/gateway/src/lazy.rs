@@ -82,7 +82,7 @@ pub(crate) fn may_hold(
 impl Gateway {
     /// Starts all upstreams that rest, for who wants to see everything.
     pub fn wake_all(&self) {
-        self.members().lazy.iter().for_each(|lazy| lazy.upstream.need(true));
+        self.members().iter().for_each(|(_, upstream)| upstream.need(true));
     }
 
     /// Starts what a new client needs.

@@ -10,6 +10,7 @@ mod ceilings;
 mod command_line;
 mod conformance;
 mod connect_stdio;
+mod dock;
 mod dynamic;
 mod faults;
 mod hearing;

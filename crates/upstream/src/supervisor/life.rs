@@ -36,6 +36,10 @@ impl Upstream {
     /// The life of a server that is ours to start.
     async fn live_below(&self, launch: &Launch) -> Life {
         let began = Instant::now();
+        if self.is_worker() {
+            // Whoever calls it now waits for it.
+            self.0.status.send_modify(|status| status.phase = Phase::Starting);
+        }
         let started = match self.0.spawner.start(launch) {
             Ok(started) => started,
             Err(error) => {

@@ -74,7 +74,8 @@ impl Upstream {
     pub(super) fn is_in_use(&self) -> bool {
         let mut open =
             self.0.connection.load_full().into_iter().chain(self.0.privates.connections());
-        open.any(|connection| connection.is_in_use())
+        // Who waits for a worker to start has no call under way yet.
+        open.any(|connection| connection.is_in_use()) || self.0.turns.are_taken()
     }
 
     /// Rests, unless somebody needs it after all.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::{Phase, Settings, Status, Upstream};
+use super::{Phase, Settings, Upstream};
 use crate::connection::Connection;
 use crate::error::Error;
 use crate::launch::Launch;
@@ -52,6 +52,13 @@ impl Turns {
     }
 }
 
+impl Turns {
+    /// Whether anybody has the right to call now.
+    pub fn are_taken(&self) -> bool {
+        self.at_once.as_ref().is_some_and(|at_once| at_once.available_permits() < self.calls_max)
+    }
+}
+
 impl Upstream {
     pub fn is_worker(&self) -> bool {
         matches!(self.0.settings.launch, Launch::Worker(_))
@@ -87,12 +94,32 @@ impl Upstream {
     /// Starts a worker that rests, and waits for one that is being started or has just ended.
     pub(super) async fn awoken(&self) -> Result<Arc<Connection>, Error> {
         self.need(true);
+        let startup = self.0.settings.startup_timeout;
+        tokio::select! {
+            back = timeout(startup, self.back()) => back.unwrap_or_else(|_| Err(self.down())),
+            () = self.0.stopped.cancelled() => {
+                let (upstream, reason) = (self.name().clone(), "was replaced; try again".into());
+                Err(Error::Down { upstream, reason })
+            }
+        }
+    }
+
+    async fn back(&self) -> Result<Arc<Connection>, Error> {
         let mut status = self.0.status.subscribe();
-        let has_come = |status: &Status| !matches!(status.phase, Phase::Starting);
-        _ = timeout(self.0.settings.startup_timeout, status.wait_for(has_come)).await;
-        // One that has ended comes back within moments, unless it ends again and again.
-        let is_back = |status: &Status| matches!(status.phase, Phase::Ready | Phase::Down { .. });
-        _ = timeout(WORKER_RETURN_MAX, status.wait_for(is_back)).await;
-        self.0.connection.load_full().ok_or_else(|| self.down())
+        loop {
+            let phase = status.borrow_and_update().phase.clone();
+            if let Some(connection) = self.0.connection.load_full() {
+                return Ok(connection);
+            }
+            // One that has ended comes back within moments, unless it ends again and again.
+            let patience = match phase {
+                Phase::Resting | Phase::Starting | Phase::Late => self.0.settings.startup_timeout,
+                Phase::Ready | Phase::Waiting { .. } => WORKER_RETURN_MAX,
+                Phase::Down { .. } => return Err(self.down()),
+            };
+            if !matches!(timeout(patience, status.changed()).await, Ok(Ok(()))) {
+                return Err(self.down());
+            }
+        }
     }
 }

@@ -1,0 +1,236 @@
+//! What tools can do to their worker, and what that costs: its own namespace, for a moment.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use testkit::binary::Folder;
+use testkit::processes::{kill, resident_kib};
+
+use super::{Data, Dock, HELLO, TOKEN};
+use crate::TOOLMAN;
+use crate::up::request;
+
+const FAULTY: &str = r#"
+import os, sys, time, ctypes
+from fastmcp.tools import tool
+from fastmcp.exceptions import ToolError
+
+@tool
+def divide(a: int, b: int) -> float:
+    """Divide."""
+    return a / b
+
+@tool
+def refuse() -> str:
+    """Say no."""
+    raise ToolError("not today")
+
+@tool
+def lack() -> str:
+    """Import what is not there."""
+    import surely_not_installed
+    return ""
+
+@tool
+def leave() -> str:
+    """End the process."""
+    os._exit(7)
+
+@tool
+def quit() -> str:
+    """Ask for the end."""
+    sys.exit(1)
+
+@tool
+def crash() -> str:
+    """Read what is not there."""
+    ctypes.string_at(0)
+    return ""
+
+@tool
+def forever() -> str:
+    """Never end."""
+    while True:
+        time.sleep(0.05)
+
+@tool
+def shout(megabytes: int) -> str:
+    """Print a lot."""
+    for _ in range(megabytes):
+        print("x" * (1024 * 1024))
+    sys.stdout = None
+    os.close(1)
+    return "said"
+
+@tool
+def large(bytes: int) -> str:
+    """Return a lot."""
+    return "x" * bytes
+"#;
+
+fn faulty() -> Data {
+    Data::new(&[("bad/t.py", FAULTY), ("bad/tooldock.yaml", "timeout: 1\n"), ("good/t.py", HELLO)])
+}
+
+/// Calls over MCP, without a session.
+async fn call_mcp(dock: &Dock, tool: &str, arguments: &Value) -> Value {
+    let params = json!({"name": tool, "arguments": arguments, "_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "0"}}});
+    let headers = [
+        ("X-Namespace", "bad"),
+        ("MCP-Protocol-Version", "2026-07-28"),
+        ("Mcp-Method", "tools/call"),
+        ("Mcp-Name", tool),
+    ];
+    let body = request(1, "tools/call", params).to_string();
+    let answer = dock.ask("POST", "/mcp", &headers, &body).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.json()["result"].clone()
+}
+
+#[tokio::test]
+async fn failures_have_codes_over_rest_and_are_results_over_mcp() {
+    // TD-26, TD-27, TD-28, TD-108, TD-149, TD-150
+    let data = faulty();
+    let dock = Dock::start(&data).await;
+    for (tool, arguments, status, code, message) in [
+        ("divide", json!({"a": 1, "b": 0}), 500, "internal_error", "ZeroDivisionError"),
+        ("divide", json!({"a": "1", "b": 2}), 422, "invalid_arguments", "/a"),
+        ("divide", json!({"a": 1}), 422, "invalid_arguments", "b"),
+        ("divide", json!({"a": 1, "b": 2, "c": 3}), 422, "invalid_arguments", "c"),
+        ("refuse", json!({}), 500, "internal_error", "not today"),
+        ("lack", json!({}), 500, "dependency_error", "surely_not_installed"),
+        ("quit", json!({}), 500, "internal_error", "sys.exit(1)"),
+        ("forever", json!({}), 504, "execution_timeout", "within 1 s"),
+        ("large", json!({"bytes": 9_000_000}), 500, "internal_error", "too large"),
+    ] {
+        let answer = dock.call("bad", tool, &arguments).await;
+        assert_eq!(answer.status, status, "{tool}: {answer:?}");
+        let error = &answer.json()["error"];
+        assert_eq!(error["code"], code, "{tool}: {error}");
+        assert!(error["message"].as_str().unwrap().contains(message), "{tool}: {error}");
+
+        let result = call_mcp(&dock, tool, &arguments).await;
+        assert_eq!(result["isError"], true, "{tool}: {result}");
+        assert_eq!(result["structuredContent"]["code"], code, "{tool}: {result}");
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains(message), "{tool}: {result}");
+    }
+    let details = dock.call("bad", "divide", &json!({"a": 1, "b": 0})).await.json();
+    let traceback = details["error"]["details"]["traceback"].as_str().unwrap();
+    assert!(traceback.contains("t.py") && !traceback.contains("toolman_dock"), "{traceback}");
+    assert!(!traceback.contains(data.path().to_str().unwrap()), "no path of the machine");
+    assert_eq!(dock.text("bad", "divide", &json!({"a": 1, "b": 2})).await, "0.5");
+}
+
+#[tokio::test]
+async fn worker_that_ends_fails_its_calls_at_once_and_comes_back() {
+    // TD-02, TD-12, HARDENING W05, L05
+    let data = faulty();
+    let dock = Dock::start(&data).await;
+    for tool in ["leave", "crash"] {
+        let began = Instant::now();
+        let answer = dock.call("bad", tool, &json!({})).await;
+        assert_eq!(answer.status, 502, "{answer:?}");
+        assert!(answer.body.contains("`bad`"), "{}", answer.body);
+        assert!(began.elapsed() < Duration::from_secs(10));
+        assert_eq!(dock.text("bad", "divide", &json!({"a": 1, "b": 2})).await, "0.5");
+        assert_eq!(dock.text("good", "hello", &json!({})).await, "Hello, World!");
+    }
+    for _ in 0..20 {
+        let workers = dock.workers("bad");
+        assert_eq!(workers.len(), 1, "{workers:?}");
+        kill("-KILL", workers[0]);
+        assert!(!dock.tools("bad").await.is_empty(), "its tools stay listed");
+        let answer = dock.call("bad", "divide", &json!({"a": 1, "b": 2})).await;
+        // One that was sent to the worker before its end was noticed fails; the next does not.
+        if answer.status != 200 {
+            assert_eq!(answer.status, 502, "{answer:?}");
+            assert_eq!(dock.text("bad", "divide", &json!({"a": 1, "b": 2})).await, "0.5");
+        }
+    }
+}
+
+#[tokio::test]
+async fn tool_that_goes_on_after_its_time_costs_its_worker_only() {
+    // TD-13, TD-29, TD-32, HARDENING W09
+    let data = faulty();
+    let dock = Dock::start(&data).await;
+    assert_eq!(dock.text("bad", "divide", &json!({"a": 1, "b": 2})).await, "0.5");
+    let before = dock.workers("bad");
+    assert_eq!(dock.call("bad", "forever", &json!({})).await.status, 504);
+    // It is still there for a moment, and serves; then it is replaced.
+    assert_eq!(dock.text("bad", "divide", &json!({"a": 1, "b": 2})).await, "0.5");
+    let replaced = async {
+        loop {
+            if dock.workers("bad").iter().all(|worker| !before.contains(worker)) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), replaced).await.expect("it is replaced");
+    assert_eq!(dock.text("bad", "divide", &json!({"a": 1, "b": 2})).await, "0.5");
+    assert_eq!(dock.text("good", "hello", &json!({})).await, "Hello, World!");
+}
+
+#[tokio::test]
+async fn what_tools_print_harms_nobody() {
+    // HARDENING W07
+    let data = faulty();
+    let dock = Dock::start(&data).await;
+    assert_eq!(dock.text("bad", "divide", &json!({"a": 1, "b": 2})).await, "0.5");
+    let before = resident_kib(dock.child.id().unwrap());
+    assert_eq!(dock.text("bad", "shout", &json!({"megabytes": 20})).await, "said");
+    let after = resident_kib(dock.child.id().unwrap());
+    assert!(after < before + 16 * 1024, "{before} KiB before, {after} KiB after");
+    assert_eq!(dock.text("bad", "divide", &json!({"a": 3, "b": 2})).await, "1.5");
+}
+
+#[tokio::test]
+async fn broken_file_loses_its_own_tools_and_says_why() {
+    // TD-44, TD-45, HARDENING F09
+    let data = Data::new(&[
+        ("a/good.py", HELLO),
+        ("a/syntax.py", "def broken(:\n"),
+        (
+            "a/imports.py",
+            "import surely_not_there\nfrom fastmcp.tools import tool\n\n@tool\ndef lost() -> str:\n    \"\"\"Lost.\"\"\"\n    return ''\n",
+        ),
+        ("a/none.py", "x = 1\n"),
+        ("b/good.py", HELLO),
+    ]);
+    let dock = Dock::start(&data).await;
+    assert_eq!(dock.text("a", "hello", &json!({})).await, "Hello, World!");
+    assert_eq!(dock.tools("a").await, ["hello"], "the worker's own report is the truth");
+    assert_eq!(dock.tools("b").await, ["hello"]);
+    let folder = Folder::new(TOOLMAN);
+    let mut check = folder.command(&["check"]);
+    check.arg("--data-dir").arg(data.path()).env("BEARER_TOKEN", TOKEN);
+    let output = check.output().await.unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("syntax.py:1:"), "{text}");
+    assert!(text.contains("surely_not_there"), "{text}");
+}
+
+#[tokio::test]
+async fn worker_sees_only_what_it_is_given() {
+    // TD-61
+    let data = Data::new(&[
+        (
+            "a/t.py",
+            "import os\nfrom fastmcp.tools import tool\n\n@tool\ndef seen() -> dict:\n    \"\"\"Show.\"\"\"\n    files = [os.readlink('/proc/self/fd/' + fd) for fd in os.listdir('/proc/self/fd') if os.path.lexists('/proc/self/fd/' + fd)]\n    return {'env': dict(os.environ), 'files': files, 'line': open('/proc/self/cmdline').read()}\n",
+        ),
+        ("a/tooldock.yaml", "env:\n  BASE_URL: https://example.com\n"),
+    ]);
+    let dock = Dock::start_with(&data, &[("OTHER_SECRET", "hush-hush")]).await;
+    let seen = dock.call("a", "seen", &json!({})).await;
+    assert_eq!(seen.status, 200, "{seen:?}");
+    assert!(seen.body.contains("https://example.com"));
+    for secret in [TOKEN, super::MANAGER, "hush-hush"] {
+        assert!(!seen.body.contains(secret), "{}", seen.body);
+    }
+}

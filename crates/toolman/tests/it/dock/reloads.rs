@@ -1,0 +1,116 @@
+//! Reading folders again while they are in use.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use serde_json::json;
+use testkit::processes::kill;
+
+use super::{Data, Dock, HELLO, MANAGER, TOKEN};
+
+fn greeting(word: &str) -> String {
+    HELLO.replace("Hello,", word)
+}
+
+#[tokio::test]
+async fn reload_brings_in_what_has_changed_and_nothing_else() {
+    // TD-01, TD-11, TD-114, TD-115, TD-116
+    let data = Data::new(&[("a/t.py", HELLO), ("b/t.py", HELLO), ("c/t.py", HELLO)]);
+    let dock = Dock::start(&data).await;
+    for namespace in ["a", "b", "c"] {
+        assert_eq!(dock.text(namespace, "hello", &json!({})).await, "Hello, World!");
+    }
+    let kept = dock.workers("a");
+    assert_eq!(dock.reload().await["workers_restarted"], json!([]));
+    data.write("b/t.py", &greeting("Good day,"));
+    data.write("d/t.py", &greeting("Hi,"));
+    data.remove("c");
+    let done = dock.reload().await;
+    assert_eq!(done["reloaded"], true);
+    assert_eq!(done["namespaces"], json!(["a", "b", "d"]));
+    assert_eq!(done["workers_restarted"], json!(["b", "d"]));
+    assert_eq!(done["namespaces_removed"], json!(["c"]));
+    assert_eq!(dock.text("b", "hello", &json!({})).await, "Good day, World!");
+    assert_eq!(dock.text("d", "hello", &json!({})).await, "Hi, World!");
+    assert_eq!(dock.workers("a"), kept);
+    let gone = dock.ask("GET", "/tools", &[("X-Namespace", "c")], "").await;
+    assert_eq!(gone.status, 404, "{gone:?}");
+}
+
+#[tokio::test]
+async fn only_the_manager_may_ask_for_a_reload() {
+    // TD-76, TD-113, HARDENING H24
+    let data = Data::new(&[("a/t.py", HELLO)]);
+    let dock = Dock::start_with(&data, &[("INTERNAL_ALLOWED_CIDRS", "10.9.8.7/32")]).await;
+    let answer = dock.ask("POST", "/reload", &[("X-Manager-Token", MANAGER)], "").await;
+    assert_eq!(answer.status, 403, "it is elsewhere: {answer:?}");
+    let dock = Dock::start(&data).await;
+    let bearer = format!("Bearer {TOKEN}");
+    for headers in [
+        &[][..],
+        &[("Authorization", bearer.as_str())][..],
+        &[("X-Manager-Token", MANAGER)][..],
+        &[("Authorization", bearer.as_str()), ("X-Manager-Token", "wrong")][..],
+        &[("Authorization", "Bearer wrong"), ("X-Manager-Token", MANAGER)][..],
+    ] {
+        let answer = testkit::http::send(&dock.address, "POST", "/reload", headers, "").await;
+        assert_eq!(answer.status, 403, "{headers:?}: {answer:?}");
+    }
+    assert_eq!(dock.reload().await["reloaded"], true);
+}
+
+#[tokio::test]
+async fn hangup_is_a_reload_too() {
+    let data = Data::new(&[("a/t.py", HELLO)]);
+    let dock = Dock::start(&data).await;
+    data.write("b/t.py", HELLO);
+    kill("-HUP", dock.child.id().unwrap());
+    let appears = async {
+        while dock.ask("GET", "/tools", &[("X-Namespace", "b")], "").await.status != 200 {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(testkit::client::PATIENCE, appears).await.expect("it is served");
+}
+
+#[tokio::test]
+async fn reloads_under_load_fail_no_call() {
+    // HARDENING L01
+    let _machine = crate::MACHINE.read().await;
+    let data = Data::new(&[("a/t.py", HELLO), ("b/t.py", HELLO)]);
+    let dock = Arc::new(Dock::start(&data).await);
+    let (is_over, calls) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let mut callers = tokio::task::JoinSet::new();
+    for _ in 0..4 {
+        let (dock, is_over, calls) = (Arc::clone(&dock), Arc::clone(&is_over), Arc::clone(&calls));
+        callers.spawn(async move {
+            while !is_over.load(Ordering::Relaxed) {
+                for namespace in ["a", "b"] {
+                    let answer = dock.call(namespace, "hello", &json!({})).await;
+                    assert_eq!(answer.status, 200, "{namespace}: {answer:?}");
+                    calls.fetch_add(1, Ordering::Relaxed);
+                }
+                let tools = dock.tools("b").await;
+                assert_eq!(tools.first().map(String::as_str), Some("hello"), "{tools:?}");
+            }
+        });
+    }
+    let mut round = 0;
+    while round < 120 || calls.load(Ordering::Relaxed) < 400 {
+        if let Some(caller) = callers.try_join_next() {
+            caller.unwrap();
+        }
+        // Most find nothing new; every tenth exchanges a worker.
+        if round % 10 == 0 {
+            data.write("b/t.py", &greeting(&format!("Round {round},")));
+        }
+        dock.reload().await;
+        round += 1;
+    }
+    is_over.store(true, Ordering::Relaxed);
+    while let Some(caller) = callers.join_next().await {
+        caller.unwrap();
+    }
+    let last = (round - 1) / 10 * 10;
+    assert_eq!(dock.text("b", "hello", &json!({})).await, format!("Round {last}, World!"));
+}
