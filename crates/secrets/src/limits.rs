@@ -1,0 +1,26 @@
+//! The bounds of the safe.
+
+use std::time::Duration;
+
+/// Bytes of a value: a key, a certificate, the credentials of a service.
+pub const VALUE_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of the name of a secret.
+pub const KEY_BYTES_MAX: usize = 128;
+/// Bytes of the name of a scope.
+pub const SCOPE_BYTES_MAX: usize = 64;
+/// Bytes of a file of the safe.
+pub const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Bytes of a master key.
+pub const MASTER_BYTES_MAX: u64 = 4096;
+/// Characters that a master key needs.
+pub const MASTER_CHARS_MIN: usize = 16;
+/// How long another process may hold the lock.
+pub const LOCK_WAIT_MAX: Duration = Duration::from_secs(5);
+/// How long to wait before the lock is tried again.
+pub const LOCK_PAUSE: Duration = Duration::from_millis(5);
+/// Rounds of PBKDF2 for new stores.
+pub const ROUNDS: u32 = 600_000;
+/// Rounds that a file may ask for: fewer are too weak, more would take minutes.
+pub const ROUNDS_MAX: u32 = 10_000_000;
+/// Bytes that a value needs to be looked for in texts: shorter ones are found by chance.
+pub const REDACTED_BYTES_MIN: usize = 6;
