@@ -1,37 +1,84 @@
-//! `${VAR}` and `${VAR:-default}` in a text.
+//! `${VAR}`, `${VAR:-default}` and `${secret:NAME}` in a text.
 //!
 //! Problems name variables and never show the text around them, which may be secret.
 
 use mcp::text::shorten;
+use upstream::template::Template;
 
 use crate::Environment;
 
 /// Puts in the values of the variables, or says everything that prevents it.
 pub fn expand(text: &str, environment: Environment<'_>) -> Result<String, Vec<String>> {
     let mut expanded = String::new();
+    walk(text, environment, |part| {
+        match part {
+            Part::Text(text) => expanded.push_str(text),
+            Part::Secret(_) => {
+                return Err("uses `${secret:…}`, which only `env` and `headers` may: others can \
+                    read the rest; put it there"
+                    .into());
+            }
+        }
+        Ok(())
+    })?;
+    Ok(expanded)
+}
+
+/// The same, with the secrets named that are meant for a namespace.
+pub fn expand_with_secrets(
+    text: &str,
+    environment: Environment<'_>,
+    namespace: &str,
+) -> Result<Template, Vec<String>> {
+    let mut template = Template::default();
+    walk(text, environment, |part| {
+        match part {
+            Part::Text(text) => template.push_text(text),
+            Part::Secret(key) => template
+                .push_secret(namespace, key)
+                .map_err(|error| format!("names the secret `{}`, which {error}", shorten(key)))?,
+        }
+        Ok(())
+    })?;
+    Ok(template)
+}
+
+/// A part of an expanded text.
+enum Part<'a> {
+    Text(&'a str),
+    /// The name of a secret.
+    Secret(&'a str),
+}
+
+fn walk(
+    text: &str,
+    environment: Environment<'_>,
+    mut take: impl FnMut(Part<'_>) -> Result<(), String>,
+) -> Result<(), Vec<String>> {
     let mut problems = Vec::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
         if let Some(before) = before.strip_suffix('$') {
-            expanded.push_str(before);
-            expanded.push_str("${");
+            problems.extend(take(Part::Text(before)).err());
+            problems.extend(take(Part::Text("${")).err());
             rest = after;
             continue;
         }
-        expanded.push_str(before);
+        problems.extend(take(Part::Text(before)).err());
         let Some((inside, after)) = after.split_once('}') else {
             problems.push("has `${` without `}`; close it, or write `$${` for a plain `${`".into());
             rest = "";
             break;
         };
-        match value_of(inside, environment) {
-            Ok(value) => expanded.push_str(&value),
-            Err(problem) => problems.push(problem),
-        }
+        let taken = match inside.strip_prefix("secret:") {
+            Some(key) => take(Part::Secret(key)),
+            None => value_of(inside, environment).and_then(|value| take(Part::Text(&value))),
+        };
+        problems.extend(taken.err());
         rest = after;
     }
-    expanded.push_str(rest);
-    if problems.is_empty() { Ok(expanded) } else { Err(problems) }
+    problems.extend(take(Part::Text(rest)).err());
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
 /// What stands for `inside` between the braces.
@@ -40,12 +87,12 @@ fn value_of(inside: &str, environment: Environment<'_>) -> Result<String, String
         Some((name, default)) => (name, Some(default)),
         None => (inside, None),
     };
-    for (prefix, shown) in [("secret:", "${secret:…}"), ("context.", "${context.…}")] {
-        if name.starts_with(prefix) {
-            return Err(format!(
-                "uses `{shown}`, which is not available here; use an environment variable, `${{VAR}}`"
-            ));
-        }
+    if name.starts_with("context.") {
+        return Err(
+            "uses `${context.…}`, which is not available here; use an environment variable, \
+            `${VAR}`"
+                .into(),
+        );
     }
     let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if name.is_empty()
@@ -80,7 +127,7 @@ fn value_of(inside: &str, environment: Environment<'_>) -> Result<String, String
 
 #[cfg(test)]
 mod tests {
-    use super::expand;
+    use super::{expand, expand_with_secrets};
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
@@ -133,17 +180,35 @@ mod tests {
     }
 
     #[test]
-    fn secrets_and_context_are_not_available() {
+    fn secrets_and_context_are_not_available_everywhere() {
         check(
             "${secret:TOKEN}",
-            "uses `${secret:…}`, which is not available here; \
-             use an environment variable, `${VAR}`",
+            "uses `${secret:…}`, which only `env` and `headers` may: others can read the rest; \
+             put it there",
         );
         check(
             "${context.user}",
             "uses `${context.…}`, which is not available here; \
              use an environment variable, `${VAR}`",
         );
+    }
+
+    #[test]
+    fn secrets_are_named_and_not_looked_up() {
+        let environment = |name: &str| (name == "USER").then(|| "ada".to_owned());
+        let expand = |text| expand_with_secrets(text, &environment, "slack");
+        let template = expand("${USER}:${secret:TOKEN}$${x}").unwrap();
+        let names: Vec<String> = template.secrets().map(|name| name.key.to_string()).collect();
+        assert_eq!((names, template.plain()), (vec!["TOKEN".to_owned()], None));
+        assert_eq!(expand("${USER}").unwrap().plain(), Some("ada"));
+        let problem = |text| expand(text).unwrap_err().join("\n");
+        assert_eq!(
+            problem("${secret:LD_PRELOAD}"),
+            "names the secret `LD_PRELOAD`, which decides how programs are started, so it can't be \
+             a secret; use another name"
+        );
+        assert!(problem("${secret:}").contains("is no name of a secret"));
+        assert!(problem("${secret:TOKEN:-x}").contains("is no name of a secret"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::ops::Range;
 use aho_corasick::AhoCorasick;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use zeroize::{Zeroize as _, Zeroizing};
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::limits::REDACTED_BYTES_MIN;
 use crate::names::Name;
@@ -49,7 +49,7 @@ impl Redactor {
         }
         // It fails for gigabytes of patterns only; values are bounded, and so is their number.
         let search = if patterns.is_empty() { None } else { AhoCorasick::new(&patterns).ok() };
-        patterns.iter_mut().for_each(|pattern| pattern.zeroize());
+        patterns.iter_mut().for_each(Zeroize::zeroize);
         Redactor { search, owners, names }
     }
 

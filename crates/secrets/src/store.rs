@@ -30,9 +30,12 @@ pub struct Contents {
     pub ledger: Ledger,
 }
 
-/// Tells one state of the file from another without opening it.
+/// Tells one state of the vault and its key from another without opening them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct Mark([Option<FileMark>; 2]);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileMark {
     inode: u64,
     length: u64,
     changed: (i64, i64),
@@ -58,14 +61,14 @@ impl Store {
         &self.folder
     }
 
-    /// The state of the vault's file; `None` if there is none.
-    pub fn mark(&self) -> Option<Mark> {
-        let metadata = std::fs::symlink_metadata(self.vault_file()).ok()?;
-        Some(Mark {
-            inode: metadata.ino(),
-            length: metadata.len(),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        })
+    /// The state of the files, for whoever wants to know when it is another.
+    pub fn mark(&self) -> Mark {
+        let mark = |path: PathBuf| {
+            let metadata = std::fs::symlink_metadata(path).ok()?;
+            let changed = (metadata.ctime(), metadata.ctime_nsec());
+            Some(FileMark { inode: metadata.ino(), length: metadata.len(), changed })
+        };
+        Mark([mark(self.vault_file()), mark(master::usual_file(&self.folder))])
     }
 
     /// The master key; `None` if there is none anywhere.

@@ -22,9 +22,9 @@ impl SecretValue {
         Ok(SecretValue(text))
     }
 
-    /// The same from bytes; they are wiped whether or not they are text.
-    pub fn from_bytes(bytes: Zeroizing<Vec<u8>>) -> Result<SecretValue, ValueError> {
-        let text = std::str::from_utf8(&bytes).map_err(|_| ValueError::NotText)?;
+    /// The same from bytes, which stay with whoever wipes them.
+    pub fn from_bytes(bytes: &[u8]) -> Result<SecretValue, ValueError> {
+        let text = std::str::from_utf8(bytes).map_err(|_| ValueError::NotText)?;
         SecretValue::new(Zeroizing::new(text.to_owned()))
     }
 

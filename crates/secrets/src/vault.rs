@@ -146,7 +146,7 @@ impl Vault {
         let Some(entry) = self.entries.get(name) else { return Ok(None) };
         let plain = seal::open(&self.data_key, &place(name, entry.generation), &entry.sealed);
         // The checksum was right: whoever has the key has made it so.
-        let value = plain.and_then(|plain| SecretValue::from_bytes(plain).ok());
+        let value = plain.and_then(|plain| SecretValue::from_bytes(&plain).ok());
         value.map(Some).ok_or(Error::Crypto)
     }
 

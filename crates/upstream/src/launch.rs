@@ -5,6 +5,7 @@ mod errand;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fmt;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use mcp::names::UpstreamName;
 use rustix::process::{Pid, Signal, getpid, kill_process, set_child_subreaper};
+use secrets::store::Store;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
@@ -25,11 +27,13 @@ use crate::limits::{GUARD_EXIT_MAX, STDIN_CLOSE_GRACE};
 use crate::processes::kill_children;
 use crate::python::Worker;
 use crate::remote::Remote;
+use crate::template::Template;
 
 pub use errand::{Ended, Errand};
 
 /// Variables that are meant for us: a server that had them could call all others.
-const OWN_SECRETS: [&str; 2] = ["BEARER_TOKEN", "MANAGER_INTERNAL_TOKEN"];
+const OWN_SECRETS: [&str; 5] =
+    ["BEARER_TOKEN", "MANAGER_INTERNAL_TOKEN", "SECRETS_KEY", "SECRETS_KEY_FD", "SECRETS_KEY_FILE"];
 
 /// How a server is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +51,7 @@ pub enum Launch {
 pub struct Command {
     pub line: CommandLine,
     /// Added to our own environment.
-    pub env: Vec<(String, String)>,
+    pub env: Vec<(String, Template)>,
     pub cwd: Option<PathBuf>,
 }
 
@@ -129,19 +133,31 @@ pub struct Spawner {
     /// Done when this process has become a subreaper.
     adopts: Once,
     living: Mutex<HashSet<Pid>>,
+    /// Where the values are that servers declare.
+    secrets: Option<Arc<Store>>,
 }
 
 impl Spawner {
     /// `guard` is a binary that calls [`guard::run`] first of all: our own.
     pub fn new(guard: impl Into<OsString>) -> Arc<Spawner> {
-        Arc::new(Spawner { guard: guard.into(), adopts: Once::new(), living: Mutex::default() })
+        Spawner::with_secrets(guard, None)
     }
 
-    pub fn start(self: &Arc<Self>, launch: &Launch) -> std::io::Result<Started> {
+    /// The same, for servers that declare secrets.
+    pub fn with_secrets(guard: impl Into<OsString>, secrets: Option<Arc<Store>>) -> Arc<Spawner> {
+        let (guard, adopts, living) = (guard.into(), Once::new(), Mutex::default());
+        Arc::new(Spawner { guard, adopts, living, secrets })
+    }
+
+    pub(crate) fn secrets(&self) -> Option<Arc<Store>> {
+        self.secrets.clone()
+    }
+
+    pub fn start(self: &Arc<Self>, launch: &Launch) -> io::Result<Started> {
         match launch {
             Launch::Command(command) => self.start_command(command),
             Launch::Worker(worker) => self.start_worker(worker),
-            Launch::Url(_) => Err(std::io::Error::other("it is not ours to start")),
+            Launch::Url(_) => Err(io::Error::other("it is not ours to start")),
             Launch::BuiltIn(BuiltIn(make)) => {
                 let (reader, writer) = tokio::io::split(make());
                 Ok(Started {
@@ -155,7 +171,7 @@ impl Spawner {
         }
     }
 
-    fn start_command(self: &Arc<Self>, command: &Command) -> std::io::Result<Started> {
+    fn start_command(self: &Arc<Self>, command: &Command) -> io::Result<Started> {
         let (program, args) = match &command.line {
             CommandLine::Shell(line) => ("/bin/sh", vec!["-c".into(), line.into()]),
             CommandLine::Direct { program, args } => {
@@ -166,7 +182,10 @@ impl Spawner {
         for name in OWN_SECRETS {
             guarded.env_remove(name);
         }
-        guarded.envs(command.env.iter().map(|(name, value)| (name, value)));
+        for (name, value) in &command.env {
+            let value = value.plain().ok_or_else(|| io::Error::other("a secret is not put in"))?;
+            guarded.env(name, value);
+        }
         if let Some(cwd) = &command.cwd {
             guarded.current_dir(cwd);
         }
@@ -175,7 +194,7 @@ impl Spawner {
         let child = &mut process.child;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(writer), Some(reader), Some(stderr)) = pipes else {
-            return Err(std::io::Error::other("the pipes of the process are missing"));
+            return Err(io::Error::other("the pipes of the process are missing"));
         };
         Ok(Started {
             reader: Box::new(reader),
@@ -188,13 +207,13 @@ impl Spawner {
 
     /// Starts a worker: one socket, which is its stdin, for the protocol both ways; whatever its tools print goes
     /// to where stderr goes.
-    fn start_worker(self: &Arc<Self>, worker: &Worker) -> std::io::Result<Started> {
+    fn start_worker(self: &Arc<Self>, worker: &Worker) -> io::Result<Started> {
         let (program, args) = worker.command_line();
         let confinement = worker.confinement.as_deref();
         let mut guarded = guard::command(&self.guard, confinement, program, &args);
         guarded.env_clear().envs(worker.environment()).current_dir(&worker.folder);
         let (ours, theirs) = StdUnixStream::pair()?;
-        let (output, printed) = std::io::pipe()?;
+        let (output, printed) = io::pipe()?;
         guarded.stdin(OwnedFd::from(theirs));
         guarded.stdout(printed.try_clone()?).stderr(printed);
         let process = self.spawn(guarded)?;
@@ -209,7 +228,7 @@ impl Spawner {
         })
     }
 
-    fn spawn(self: &Arc<Self>, guarded: std::process::Command) -> std::io::Result<Process> {
+    fn spawn(self: &Arc<Self>, guarded: std::process::Command) -> io::Result<Process> {
         self.adopts.call_once(|| {
             if let Err(error) = set_child_subreaper(Some(getpid())) {
                 tracing::warn!(%error, "is no subreaper; a killed guard may leave orphans");
@@ -298,7 +317,15 @@ impl Drop for Process {
 
 #[cfg(test)]
 mod tests {
-    use super::{Command, CommandLine};
+    use super::{Command, CommandLine, OWN_SECRETS};
+    use crate::template::Template;
+
+    #[test]
+    fn what_opens_our_own_doors_is_for_no_server() {
+        for name in ["BEARER_TOKEN", "SECRETS_KEY", "SECRETS_KEY_FD", "MANAGER_INTERNAL_TOKEN"] {
+            assert!(OWN_SECRETS.contains(&name), "{name}");
+        }
+    }
 
     #[test]
     fn values_and_arguments_of_a_command_are_never_shown() {
@@ -307,7 +334,7 @@ mod tests {
         for (line, shown) in
             [(direct, "Direct(tool)"), (CommandLine::Shell("tool --key=hush".into()), "Shell")]
         {
-            let env = vec![("API_KEY".into(), "hush".into())];
+            let env = vec![("API_KEY".into(), Template::from("hush"))];
             let command = Command { line, env, cwd: None };
             assert_eq!(
                 format!("{command:?}"),

@@ -14,6 +14,7 @@ pub mod python;
 pub mod relay;
 pub mod remote;
 pub mod supervisor;
+pub mod template;
 
 mod conversation;
 mod hearing;

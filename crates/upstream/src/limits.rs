@@ -136,6 +136,8 @@ pub const LISTEN_OVERLAP: Duration = Duration::from_secs(2);
 pub const NEW_SESSION_MAX: Duration = Duration::from_secs(20);
 /// Sessions in a row, with nothing of use in any, that are opened anew at once.
 pub const RENEWALS_MAX: u32 = 3;
+/// How often the safe is looked at for a secret that has changed or is missing.
+pub const SECRETS_PAUSE: Duration = Duration::from_secs(1);
 /// Conversations of single clients with one upstream.
 pub const PRIVATES_MAX: usize = 64;
 /// Such a one is closed when it was not used for this long.

@@ -7,6 +7,10 @@ use std::str::FromStr;
 use hyper::Uri;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::http::uri::Authority;
+use secrets::names::Name;
+use secrets::store::Contents;
+
+use crate::template::Template;
 
 /// A server at a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -181,7 +185,11 @@ fn is_loopback(host: &str) -> bool {
 
 /// Header fields that are sent with every request. Their values are secret and never shown.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Headers(HeaderMap);
+pub struct Headers {
+    map: HeaderMap,
+    /// Those that name secrets, which are not looked up yet.
+    declared: Vec<(HeaderName, Template)>,
+}
 
 /// Why a header field can't be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -196,34 +204,68 @@ pub enum HeaderError {
 
 impl Headers {
     pub fn add(&mut self, name: &str, value: &str) -> Result<(), HeaderError> {
-        let name: HeaderName = name.parse().map_err(|_| HeaderError::Name)?;
-        let reserved = [
-            "accept",
-            "connection",
-            "content-length",
-            "content-type",
-            "host",
-            "last-event-id",
-            "transfer-encoding",
-            "upgrade",
-        ];
-        if reserved.contains(&name.as_str()) || name.as_str().starts_with("mcp-") {
-            return Err(HeaderError::Reserved);
+        self.put(free(name)?, value)
+    }
+
+    /// The same with a value that may name secrets.
+    pub fn add_template(&mut self, name: &str, value: Template) -> Result<(), HeaderError> {
+        if let Some(value) = value.plain() {
+            return self.add(name, value);
         }
+        self.declared.push((free(name)?, value));
+        Ok(())
+    }
+
+    fn put(&mut self, name: HeaderName, value: &str) -> Result<(), HeaderError> {
         let mut value = HeaderValue::from_str(value).map_err(|_| HeaderError::Value)?;
         value.set_sensitive(true);
-        self.0.insert(name, value);
+        self.map.insert(name, value);
         Ok(())
+    }
+
+    /// The same with the values of the secrets put in.
+    pub(crate) fn filled(&self, contents: &Contents) -> Result<Headers, String> {
+        let mut filled = Headers { map: self.map.clone(), declared: Vec::new() };
+        for (name, value) in &self.declared {
+            let value = value.filled(contents).map_err(|error| error.to_string())?;
+            let put = filled.put(name.clone(), value.plain().unwrap_or_default());
+            put.map_err(|error| format!("with its secret, `{name}` {error}"))?;
+        }
+        Ok(filled)
+    }
+
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &Name> {
+        self.declared.iter().flat_map(|(_, value)| value.secrets())
     }
 
     /// The names in use.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(HeaderName::as_str)
+        let declared = self.declared.iter().map(|(name, _)| name);
+        self.map.keys().chain(declared).map(HeaderName::as_str)
     }
 
     pub(crate) fn map(&self) -> &HeaderMap {
-        &self.0
+        &self.map
     }
+}
+
+/// The name of a header that is free for whoever writes the configuration.
+fn free(name: &str) -> Result<HeaderName, HeaderError> {
+    let name: HeaderName = name.parse().map_err(|_| HeaderError::Name)?;
+    let reserved = [
+        "accept",
+        "connection",
+        "content-length",
+        "content-type",
+        "host",
+        "last-event-id",
+        "transfer-encoding",
+        "upgrade",
+    ];
+    if reserved.contains(&name.as_str()) || name.as_str().starts_with("mcp-") {
+        return Err(HeaderError::Reserved);
+    }
+    Ok(name)
 }
 
 impl fmt::Debug for Headers {

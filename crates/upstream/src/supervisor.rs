@@ -2,6 +2,7 @@
 //!
 //! The handle is what the gateway holds; a task of its own does the rest and tells by events.
 
+mod equipment;
 mod life;
 mod private;
 mod rest;
@@ -399,7 +400,17 @@ impl Upstream {
             self.tell_changed();
         }
         while self.is_needed().await {
-            let life = Box::pin(self.live_once(renewals < RENEWALS_MAX)).await;
+            let mark = self.safe_mark();
+            let equipped = match Box::pin(self.equipped()).await {
+                Ok(equipped) => equipped,
+                Err(reason) => {
+                    if self.await_secrets(reason, mark).await {
+                        continue;
+                    }
+                    return;
+                }
+            };
+            let life = Box::pin(self.live_once(&equipped, renewals < RENEWALS_MAX)).await;
             renewals = if life.was_of_use { 0 } else { renewals + 1 };
             if life.is_renewed {
                 continue;

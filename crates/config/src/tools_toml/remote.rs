@@ -3,7 +3,7 @@
 use upstream::launch::Launch;
 use upstream::remote::{Headers, Remote, Transport, Url};
 
-use super::server::expanded;
+use super::server::{expanded, template};
 use crate::Environment;
 use crate::fault::Faults;
 use crate::reader::{Section, Value};
@@ -40,6 +40,7 @@ impl<'t> Keys<'t> {
         &self,
         url: &Value<'_>,
         environment: Environment<'_>,
+        namespace: &str,
         faults: &mut Faults<'_>,
     ) -> Option<Launch> {
         let address = address(url, environment, faults);
@@ -53,7 +54,8 @@ impl<'t> Keys<'t> {
             ];
             value.choice(&words, faults)
         });
-        let headers = self.headers.as_ref().map(|value| headers(value, environment, faults));
+        let headers = self.headers.as_ref();
+        let headers = headers.map(|value| self::headers(value, environment, namespace, faults));
         Some(Launch::Url(Remote {
             url: address?,
             transport: transport.unwrap_or_default(),
@@ -79,13 +81,18 @@ fn address(
 }
 
 /// The header fields. Their values are never shown: they may be secret.
-fn headers(value: &Value<'_>, environment: Environment<'_>, faults: &mut Faults<'_>) -> Headers {
+fn headers(
+    value: &Value<'_>,
+    environment: Environment<'_>,
+    namespace: &str,
+    faults: &mut Faults<'_>,
+) -> Headers {
     let mut headers = Headers::default();
     for (name, value) in value.entries(faults).unwrap_or_default() {
         let text = value.string(faults);
-        let text = text.and_then(|text| expanded(&value, text, environment, faults));
+        let text = text.and_then(|text| template(&value, text, environment, namespace, faults));
         if let Some(text) = text
-            && let Err(error) = headers.add(name, &text)
+            && let Err(error) = headers.add_template(name, text)
         {
             value.report(&error.to_string(), faults);
         }

@@ -12,10 +12,11 @@ use toml::de::DeValue;
 use upstream::launch::{Command, CommandLine, Launch};
 use upstream::limits::{CALL_TIMEOUT, IDLE_TIMEOUT, RESTART_DELAY_MAX, STARTUP_TIMEOUT};
 use upstream::supervisor::{EraChoice, Restart, SessionChoice, Settings};
+use upstream::template::Template;
 
 use super::{TOP_KEYS, names, patterns, remote};
 use crate::duration::{self, DurationError};
-use crate::expand::expand;
+use crate::expand::{expand, expand_with_secrets};
 use crate::fault::Faults;
 use crate::reader::{Section, Value};
 use crate::{Environment, Server, Surroundings};
@@ -144,7 +145,7 @@ fn fill_in(command: &mut Command, name: &str, folder: &Path) {
             *text = text.replace(template, value);
         }
     };
-    command.env.iter_mut().for_each(|(_, value)| fill(value));
+    command.env.iter_mut().for_each(|(_, value)| value.edit_text(&fill));
     if let CommandLine::Direct { args, .. } = &mut command.line {
         args.iter_mut().for_each(fill);
     }
@@ -170,8 +171,8 @@ fn draft(
         position,
         enabled,
         name,
-        namespace,
-        launch: launch(value, &mut section, keys, &surroundings, faults),
+        namespace: namespace.clone(),
+        launch: launch(value, &mut section, keys, (&surroundings, namespace.as_str()), faults),
         era: era(&mut section, faults),
         session: session(&mut section, faults),
         restart: restart(&mut section, faults),
@@ -205,7 +206,7 @@ fn launch(
     server: &Value<'_>,
     section: &mut Section<'_>,
     keys: Keys,
-    surroundings: &Surroundings<'_>,
+    (surroundings, namespace): (&Surroundings<'_>, &str),
     faults: &mut Faults<'_>,
 ) -> Option<Launch> {
     let command = section.get("command");
@@ -221,12 +222,12 @@ fn launch(
             for value in stray.filter(|_| keys.splits_commands) {
                 value.report("is for servers with a `command`; remove it", faults);
             }
-            remote.read(url, surroundings.environment, faults)
+            remote.read(url, surroundings.environment, namespace, faults)
         }
         (command, None) => {
             remote.refuse(faults);
             let mut command =
-                self::command(command, args, env, cwd, (server, surroundings), faults)?;
+                self::command(command, args, env, cwd, (server, surroundings, namespace), faults)?;
             if !keys.splits_commands
                 && let CommandLine::Shell(program) = command.line
             {
@@ -242,7 +243,7 @@ fn command(
     args: Option<Value<'_>>,
     env: Option<Value<'_>>,
     cwd: Option<Value<'_>>,
-    (server, surroundings): (&Value<'_>, &Surroundings<'_>),
+    (server, surroundings, namespace): (&Value<'_>, &Surroundings<'_>, &str),
     faults: &mut Faults<'_>,
 ) -> Option<Command> {
     let environment = surroundings.environment;
@@ -250,7 +251,7 @@ fn command(
         let args = args.strings("argument", faults).into_iter();
         args.filter_map(|(value, text)| expanded(&value, text, environment, faults)).collect()
     });
-    let env = env.map(|env| variables(&env, environment, faults));
+    let env = env.map(|env| variables(&env, environment, namespace, faults));
     let cwd = cwd.and_then(|value| {
         let text = value.string(faults)?;
         expanded(&value, text, environment, faults)
@@ -266,6 +267,12 @@ fn command(
             program: filled(&command, expanded(&command, text, environment, faults)?, faults)?,
             args,
         },
+        None if text.contains("${secret:") => {
+            let fix = "name a variable in `env` and use that, as in `$TOKEN`";
+            command
+                .report(&format!("uses `${{secret:…}}`, which others could read; {fix}"), faults);
+            return None;
+        }
         // Its expansions are the shell's.
         None => CommandLine::Shell(filled(&command, text.to_owned(), faults)?),
     };
@@ -313,21 +320,45 @@ pub fn expanded(
     }
 }
 
+/// The same for a text that may name secrets.
+pub fn template(
+    value: &Value<'_>,
+    text: &str,
+    environment: Environment<'_>,
+    namespace: &str,
+    faults: &mut Faults<'_>,
+) -> Option<Template> {
+    let mut template = match expand_with_secrets(text, environment, namespace) {
+        Ok(template) => template,
+        Err(problems) => {
+            problems.iter().for_each(|problem| value.report(problem, faults));
+            return None;
+        }
+    };
+    let mut whole = true;
+    template.edit_text(|text| whole &= !text.contains('\0'));
+    if !whole {
+        return without_nul(value, "\0".into(), faults).map(|_| template);
+    }
+    Some(template)
+}
+
 /// The variables of `env`. Their values are never shown: they may be secret.
 fn variables(
     value: &Value<'_>,
     environment: Environment<'_>,
+    namespace: &str,
     faults: &mut Faults<'_>,
-) -> Vec<(String, String)> {
+) -> Vec<(String, Template)> {
     let mut variables = Vec::new();
     for (name, value) in value.entries(faults).unwrap_or_default() {
         if name.is_empty() || name.contains(['=', '\0']) {
             value.report("is no name of a variable; use letters, digits and `_`", faults);
         }
         let text = match value.node() {
-            DeValue::String(text) => expanded(&value, text, environment, faults),
-            DeValue::Integer(integer) => Some(integer.to_string()),
-            DeValue::Boolean(boolean) => Some(boolean.to_string()),
+            DeValue::String(text) => template(&value, text, environment, namespace, faults),
+            DeValue::Integer(integer) => Some(Template::from(&*integer.to_string())),
+            DeValue::Boolean(boolean) => Some(Template::from(&*boolean.to_string())),
             _ => {
                 value.report_type("a string, an integer or a boolean", faults);
                 None

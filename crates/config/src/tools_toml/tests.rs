@@ -67,7 +67,11 @@ fn render_command(command: &Command, line: &mut String) {
         write!(line, " in {:?}", command.cwd).unwrap();
     }
     for (name, value) in &command.env {
-        write!(line, " {name}={value:?}").unwrap();
+        match value.plain() {
+            Some(value) => write!(line, " {name}={value:?}"),
+            None => write!(line, " {name}={value:?} of the secrets"),
+        }
+        .unwrap();
     }
 }
 
@@ -152,6 +156,18 @@ mod meaning {
         check(
             "[[servers]]\ncommand = '/opt/${USER}/run it'\nargs = ['$HOME', '${USER}', 'a b']",
             r#"server-1 [] "/opt/ada/run it" ["$HOME", "ada", "a b"]"#,
+        );
+    }
+
+    #[test]
+    fn secrets_are_named_in_variables_and_headers() {
+        check_server(
+            "env = { KEY = '${USER}:${secret:TOKEN}', PLAIN = 'x' }",
+            r#"server-1 [] sh "run" KEY={"TOKEN"} of the secrets PLAIN="x""#,
+        );
+        check(
+            "[[servers]]\nurl = 'https://hub/mcp'\nheaders = { X-Key = 'k ${secret:TOKEN}' }",
+            "server-1 [] https://hub/mcp x-key: …",
         );
     }
 

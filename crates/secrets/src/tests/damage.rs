@@ -95,6 +95,9 @@ fn wrong_key_is_named_with_its_origin_and_nothing_is_changed() {
     assert_eq!(std::fs::read(&file).unwrap(), bytes);
 }
 
+/// What somebody does to the entries of the file.
+type Attack<'a> = &'a dyn Fn(&mut serde_json::Map<String, Value>);
+
 #[test]
 fn entries_that_were_swapped_removed_or_put_in_are_noticed() {
     let (_folder, store, file, bytes) = filled();
@@ -105,7 +108,7 @@ fn entries_that_were_swapped_removed_or_put_in_are_noticed() {
         let second = std::mem::replace(&mut entries["slack/A"], first);
         entries["global/A"] = second;
     };
-    let attacks: [&dyn Fn(&mut serde_json::Map<String, Value>); 5] = [
+    let attacks: [Attack<'_>; 5] = [
         &swap,
         &|entries| _ = entries.shift_remove("slack/A"),
         &|entries| entries["global/A"] = other["entries"]["global/A"].clone(),

@@ -5,8 +5,8 @@ use tempfile::TempDir;
 use super::{MASTER, get, listed, set, store, store_with};
 use crate::error::Error;
 
-/// Made by Python's `cryptography` with the key of these tests: {"global":{"GITHUB_TOKEN":"ghp_öld",
-/// "EMPTY":null},"namespaces":{"slack":{"SLACK_BOT_TOKEN":"xoxb-old"}}}
+/// Made by Python's `cryptography` with the key of these tests:
+/// `{"global":{"GITHUB_TOKEN":"ghp_öld","EMPTY":null},"namespaces":{"slack":{"SLACK_BOT_TOKEN":"xoxb-old"}}}`
 const OLD: &str = include_str!("tooldock.json");
 
 #[test]

@@ -1,5 +1,7 @@
 //! Where master keys come from, and how they are exchanged.
 
+use std::io::Write as _;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
@@ -92,15 +94,12 @@ fn pipe_that_is_none_is_refused() {
     assert!(refused("x").ends_with("it is no number"));
     assert!(refused("0").ends_with("use another number"));
     assert!(refused("9999").starts_with("can't take the master key from SECRETS_KEY_FD"));
-    use std::os::fd::AsRawFd as _;
     let file = std::fs::File::open("/dev/null").unwrap();
     assert!(refused(&file.as_raw_fd().to_string()).contains("it is no pipe"));
 }
 
 #[test]
 fn key_comes_from_a_pipe_too() {
-    use std::io::Write as _;
-    use std::os::fd::AsRawFd as _;
     let folder = TempDir::new().unwrap();
     set(&store(&folder), "global/A", "a value");
     let (reader, mut writer) = std::io::pipe().unwrap();

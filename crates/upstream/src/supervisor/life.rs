@@ -7,6 +7,7 @@ use std::time::Duration;
 use mcp::items::Inventory;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::equipment::Equipped;
 use super::{Event, Phase, Upstream};
 use crate::connection::{Connection, Heard, Listener, Loss, jittered};
 use crate::conversation::{Introduction, Problem, introduce, read_lists};
@@ -24,23 +25,23 @@ const CAPABILITIES: [&str; 3] = ["tools", "resources", "prompts"];
 
 impl Upstream {
     /// From start to end. Afterwards nothing of it is offered any more.
-    pub(super) async fn live_once(&self, may_renew: bool) -> Life {
-        match &self.0.settings.launch {
-            Launch::Url(remote) => Box::pin(self.live_elsewhere(remote, may_renew)).await,
-            launch @ (Launch::Command(_) | Launch::BuiltIn(_) | Launch::Worker(_)) => {
-                Box::pin(self.live_below(launch)).await
+    pub(super) async fn live_once(&self, equipped: &Equipped, may_renew: bool) -> Life {
+        match &equipped.launch {
+            Launch::Url(remote) => Box::pin(self.live_elsewhere(remote, equipped, may_renew)).await,
+            Launch::Command(_) | Launch::BuiltIn(_) | Launch::Worker(_) => {
+                Box::pin(self.live_below(equipped)).await
             }
         }
     }
 
     /// The life of a server that is ours to start.
-    async fn live_below(&self, launch: &Launch) -> Life {
+    async fn live_below(&self, equipped: &Equipped) -> Life {
         let began = Instant::now();
         if self.is_worker() {
             // Whoever calls it now waits for it.
             self.0.status.send_modify(|status| status.phase = Phase::Starting);
         }
-        let started = match self.0.spawner.start(launch) {
+        let started = match self.0.spawner.start(&equipped.launch) {
             Ok(started) => started,
             Err(error) => {
                 let reason = Some(format!("can't be started: {error}"));
@@ -56,7 +57,7 @@ impl Upstream {
         let end = tokio::select! {
             reason = ended(process.as_mut(), &connection) => Some(reason),
             problem = self.converse(self.meet(&connection), began) => Some(problem),
-            () = self.dismissed() => None,
+            () = self.relieved(equipped) => None,
         };
         if end.is_some() {
             _ = timeout(DRAIN_MAX, async {
@@ -76,12 +77,12 @@ impl Upstream {
     }
 
     /// The time that we spend with a server that runs elsewhere.
-    async fn live_elsewhere(&self, remote: &Remote, may_renew: bool) -> Life {
+    async fn live_elsewhere(&self, remote: &Remote, equipped: &Equipped, may_renew: bool) -> Life {
         let began = Instant::now();
         let former = self.0.connection.load_full();
         let end = tokio::select! {
             problem = self.converse(self.meet_remote(remote), began) => Some(problem),
-            () = self.dismissed() => None,
+            () = self.relieved(equipped) => None,
         };
         // What an earlier life has left says nothing of this one, which then met nobody.
         let is_left_over =

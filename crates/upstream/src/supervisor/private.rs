@@ -85,7 +85,8 @@ impl Upstream {
         if private.close.is_cancelled() {
             return Err(broken("could not be opened for this client; try again".into()));
         }
-        let (connection, process, tail, introduction) = match &self.0.settings.launch {
+        let equipped = Box::pin(self.equipped()).await.map_err(broken)?;
+        let (connection, process, tail, introduction) = match &equipped.launch {
             Launch::Url(remote) => {
                 let meeting = timeout(wait, Box::pin(self.meet_remote(remote))).await;
                 let met =

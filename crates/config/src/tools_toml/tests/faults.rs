@@ -281,14 +281,33 @@ fn waits_outside_of_the_range_are_refused() {
 }
 
 #[test]
+fn secret_where_others_could_read_it_is_refused() {
+    let elsewhere = "uses `${secret:…}`, which only `env` and `headers` may: \
+        others can read the rest; put it there";
+    check_server(
+        "args = ['${secret:TOKEN}']\ncwd = '${secret:TOKEN}'",
+        &format!("3:9: argument 1 of `args` {elsewhere}\n4:7: `cwd` {elsewhere}"),
+    );
+    check(
+        "[[servers]]\nurl = 'https://hub/mcp?key=${secret:TOKEN}'",
+        &format!("2:7: `url` {elsewhere}"),
+    );
+    check(
+        "[[servers]]\ncommand = 'run --key ${secret:TOKEN}'",
+        "2:11: `command` uses `${secret:…}`, which others could read; \
+         name a variable in `env` and use that, as in `$TOKEN`",
+    );
+}
+
+#[test]
 fn expansions_that_fail_are_reported_where_they_stand() {
     check_server(
         "args = ['a', '${A}']\ncwd = '${B'\nenv = { C = '${secret:c}', D = 'hush${D}' }",
         "3:14: argument 2 of `args` uses `${A}`, which is not set; \
          set it, or write `${A:-default}`\n\
          4:7: `cwd` has `${` without `}`; close it, or write `$${` for a plain `${`\n\
-         5:13: `C` in `env` uses `${secret:…}`, which is not available here; \
-         use an environment variable, `${VAR}`\n\
+         5:13: `C` in `env` names the secret `c`, which is no name of a secret; \
+         use capital letters, digits and `_`, a letter first\n\
          5:32: `D` in `env` uses `${D}`, which is not set; set it, or write `${D:-default}`",
     );
     check(
