@@ -1,5 +1,6 @@
 //! The command line: what can be said to the binary.
 
+pub mod secrets;
 pub mod toolset;
 
 use std::path::PathBuf;
@@ -35,6 +36,10 @@ pub struct Cli {
     #[arg(long, value_name = "DIR", global = true, env = "DATA_DIR")]
     pub data_dir: Option<PathBuf>,
 
+    /// A file with the master key of the secrets [default: `secrets.key` of the data directory]
+    #[arg(long, value_name = "FILE", global = true, env = "SECRETS_KEY_FILE")]
+    pub key_file: Option<PathBuf>,
+
     /// The name of the agent: whoever is on stdin, or whose calls are meant
     #[arg(long, value_name = "NAME", global = true, env = "AGENT_NAME")]
     pub agent: Option<String>,
@@ -64,6 +69,9 @@ pub enum Command {
     /// Save, show, approve, hand on and equip toolsets
     #[command(subcommand)]
     Toolset(toolset::Toolset),
+    /// Keep the secrets that servers and tools need: encrypted, and never shown
+    #[command(subcommand)]
+    Secrets(secrets::Secrets),
     /// Show why an agent may or may not see a tool, resource or prompt: rule by rule
     ///
     /// Ends with 1 if it is denied.

@@ -27,7 +27,7 @@ use crate::dock::Site;
 use crate::library::Library;
 use crate::reload::Reloader;
 use crate::trail::Trail;
-use crate::{data_dir, demo, door, log};
+use crate::{data_dir, demo, door, log, safe};
 
 /// A running gateway and where its configuration came from.
 pub struct Host {
@@ -62,6 +62,7 @@ pub enum Source {
 impl Plan {
     /// Reads the configuration; it must be there.
     pub fn read(cli: &Cli) -> Result<Plan, Misuse> {
+        safe::check_key(cli)?;
         if let (None, Some(tools)) = (file(cli), docked(cli)) {
             return Plan::of_dock(tools);
         }
@@ -117,6 +118,12 @@ impl Plan {
         Ok(Plan { settings, source, http, endpoints, audit, dock })
     }
 
+    /// Whether a server declares a secret.
+    pub fn declares_secrets(&self) -> bool {
+        let mut members = self.settings.upstreams.iter();
+        members.any(|member| !member.upstream.launch.secrets().is_empty())
+    }
+
     /// The same, with an audit trail unless the file says otherwise.
     pub fn audited(mut self) -> Plan {
         self.audit.get_or_insert_default();
@@ -125,7 +132,7 @@ impl Plan {
 
     pub async fn start(self, cli: &Cli) -> Result<Host, Misuse> {
         let mut settings = Settings { library: Arc::new(Library::of(cli)), ..self.settings };
-        let spawner = spawner();
+        let spawner = Spawner::with_secrets(own_binary(), safe::open(cli));
         let fixed = settings.upstreams.clone();
         let site = match self.dock {
             Some(dock) => Some(Site::new(Arc::clone(&spawner), data_dir::folder(cli)?, dock)),
@@ -198,7 +205,7 @@ fn docked(cli: &Cli) -> Option<PathBuf> {
     tools.is_dir().then_some(tools)
 }
 
-/// Starts servers below guards of ours.
+/// Starts servers below guards of ours, without secrets for them.
 pub fn spawner() -> Arc<Spawner> {
     Spawner::new(own_binary())
 }

@@ -12,11 +12,14 @@ mod host;
 mod library;
 mod log;
 mod plan;
+mod prompt;
 mod reload;
 mod replay;
 mod report;
 mod review;
 mod run;
+mod safe;
+mod secrets;
 mod serve;
 mod terminal;
 mod token;
@@ -28,7 +31,7 @@ mod up;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use rustix::process::{Resource, getrlimit, setrlimit};
+use rustix::process::{DumpableBehavior, Resource, getrlimit, set_dumpable_behavior, setrlimit};
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::{Cli, Command};
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
         return code;
     }
     forgo_core_dumps();
+    hide_memory();
     let cli = Cli::parse();
     start_log();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -68,6 +72,7 @@ async fn run(cli: Cli) -> anyhow::Result<i32> {
         Some(Command::Check(check)) => check::run(&cli, check).await,
         Some(Command::Tools(tools)) => tools::run(&cli, tools).await,
         Some(Command::Toolset(toolset)) => toolset::run(&cli, toolset).await,
+        Some(Command::Secrets(command)) => secrets::run(&cli, command).await,
         Some(Command::Explain(explain)) => explain::run(&cli, explain).await,
         Some(Command::Plan(plan)) => plan::run(&cli, plan).await,
         Some(Command::Token(token)) => token::run(token),
@@ -86,6 +91,12 @@ fn forgo_core_dumps() {
     limit.current = Some(0);
     // Where it can't be set, a crash is slower, nothing else.
     _ = setrlimit(Resource::Core, limit);
+}
+
+/// Other processes of this user, such as our servers, must read neither our memory nor our environment,
+/// which can't be emptied without `unsafe`. Only root may, from here on.
+fn hide_memory() {
+    _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
 /// Logs go to stderr: stdout belongs to the protocol, or to what was asked for.

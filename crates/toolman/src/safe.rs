@@ -1,0 +1,61 @@
+//! The safe of the data directory, as the command line and the environment have it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use audit::calendar;
+use secrets::error::Error;
+use secrets::master::{MasterKey, Sources};
+use secrets::store::Store;
+
+use crate::cli::{Cli, Misuse};
+use crate::{data_dir, terminal};
+
+/// The safe; nothing is read yet. `None` if there is no data directory.
+pub fn open(cli: &Cli) -> Option<Arc<Store>> {
+    let folder = data_dir::folder(cli).ok()?;
+    Some(Arc::new(store(cli, folder)))
+}
+
+/// The same for a command that is about secrets.
+pub fn required(cli: &Cli) -> Result<Store, Misuse> {
+    Ok(store(cli, data_dir::folder(cli)?))
+}
+
+fn store(cli: &Cli, folder: PathBuf) -> Store {
+    let sources = sources(cli);
+    if sources.allows_weak {
+        terminal::complain(
+            "toolman: ALLOW_INSECURE_SECRETS is set: weak master keys are accepted; unset it \
+             where secrets matter",
+        );
+    }
+    Store::new(folder, sources, || calendar::moment(SystemTime::now()))
+}
+
+/// Refuses to go on with a master key that is no good, though nothing may need it. K08
+pub fn check_key(cli: &Cli) -> Result<(), Misuse> {
+    let Ok(folder) = data_dir::folder(cli) else { return Ok(()) };
+    // A pipe can be read once: that is for whoever needs it.
+    let sources = Sources { fd: None, ..sources(cli) };
+    match MasterKey::find(&folder, &sources) {
+        Err(error @ Error::WeakKey { .. }) => Err(Misuse(error.to_string())),
+        _ => Ok(()),
+    }
+}
+
+fn sources(cli: &Cli) -> Sources {
+    let variable = |name| std::env::var(name).ok();
+    Sources {
+        file: cli.key_file.clone(),
+        fd: variable("SECRETS_KEY_FD"),
+        text: variable("SECRETS_KEY").map(Into::into),
+        allows_weak: variable("ALLOW_INSECURE_SECRETS").is_some_and(|value| value == "1"),
+    }
+}
+
+/// An error of the safe as the command line has it.
+pub fn worded(error: Error) -> anyhow::Error {
+    if error.is_misuse() { Misuse(error.to_string()).into() } else { error.into() }
+}

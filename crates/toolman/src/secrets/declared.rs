@@ -1,0 +1,146 @@
+//! `toolman secrets check`: what namespaces declare, and whether it is there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use config::library::text_at;
+use mcp::text::{shorten, tame};
+use secrets::ledger::Status;
+use secrets::names::{Key, Name, Scope};
+use secrets::store::{Contents, Store};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::cli::{Cli, Misuse};
+use crate::safe::worded;
+use crate::{host, terminal};
+
+/// Folders of namespaces that are looked at.
+const NAMESPACES_MAX: usize = 1000;
+
+/// The keys that each namespace declares.
+type Declared = BTreeMap<String, BTreeSet<Key>>;
+
+pub fn check(cli: &Cli, store: &Store, only: Option<&str>, as_json: bool) -> anyhow::Result<i32> {
+    let mut declared = in_configuration(cli)?;
+    in_folders(&store.folder().join("tools"), &mut declared)?;
+    if let Some(only) = only {
+        let found = declared.remove(only).unwrap_or_default();
+        declared = BTreeMap::from([(only.to_owned(), found)]);
+    }
+    let contents = store.read().map_err(worded)?;
+    let rows: Vec<Row> =
+        declared.iter().map(|(namespace, keys)| Row::of(namespace, keys, &contents)).collect();
+    let is_fine = rows.iter().all(|row| row.missing.is_empty() && row.placeholders.is_empty());
+    let text = if as_json {
+        let values: Vec<Value> = rows.iter().map(Row::json).collect();
+        match (only, &values[..]) {
+            (Some(_), [value]) => format!("{value:#}\n"),
+            _ => format!("{:#}\n", json!({"namespaces": values})),
+        }
+    } else if declared.values().all(BTreeSet::is_empty) {
+        "no secret is declared\n".to_owned()
+    } else {
+        rows.iter().flat_map(Row::lines).collect()
+    };
+    terminal::print(&text)?;
+    Ok(i32::from(!is_fine))
+}
+
+/// What one namespace lacks, as ToolDock tells it.
+struct Row {
+    namespace: String,
+    satisfied: Vec<Key>,
+    missing: Vec<Key>,
+    placeholders: Vec<Key>,
+}
+
+impl Row {
+    fn of(namespace: &str, keys: &BTreeSet<Key>, contents: &Contents) -> Row {
+        let mut row = Row {
+            namespace: namespace.to_owned(),
+            satisfied: Vec::new(),
+            missing: Vec::new(),
+            placeholders: Vec::new(),
+        };
+        let scope = Scope::of_namespace(namespace).unwrap_or(Scope::Global);
+        for key in keys {
+            let name = Name { scope: scope.clone(), key: key.clone() };
+            match contents.status(&name) {
+                Status::Set => row.satisfied.push(key.clone()),
+                Status::Placeholder => row.placeholders.push(key.clone()),
+                Status::Missing => row.missing.push(key.clone()),
+            }
+        }
+        row
+    }
+
+    fn json(&self) -> Value {
+        let texts = |keys: &[Key]| keys.iter().map(ToString::to_string).collect::<Vec<_>>();
+        json!({
+            "namespace": self.namespace, "satisfied": texts(&self.satisfied),
+            "missing": texts(&self.missing), "placeholders": texts(&self.placeholders),
+        })
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let namespace = match &*self.namespace {
+            "" => "the servers without a namespace".to_owned(),
+            namespace => format!("`{}`", tame(namespace)),
+        };
+        let line = |key: &Key, state: &str| format!("{key} of {namespace}: {state}\n");
+        let unset = |key: &Key, state: &str| {
+            line(key, &format!("{state}; run `toolman secrets set {key}`"))
+        };
+        let satisfied = self.satisfied.iter().map(|key| line(key, "set"));
+        let placeholders = self.placeholders.iter().map(|key| unset(key, "placeholder"));
+        let missing = self.missing.iter().map(|key| unset(key, "missing"));
+        satisfied.chain(placeholders).chain(missing).collect()
+    }
+}
+
+/// By `${secret:…}`.
+fn in_configuration(cli: &Cli) -> Result<Declared, Misuse> {
+    let mut declared = Declared::new();
+    for server in host::configuration(cli)?.into_iter().flat_map(|config| config.servers) {
+        let names = server.settings.launch.secrets();
+        if !names.is_empty() {
+            let keys = declared.entry(server.namespace.as_str().to_owned()).or_default();
+            keys.extend(names.into_iter().map(|name| name.key));
+        }
+    }
+    Ok(declared)
+}
+
+/// By `secrets:` of `tooldock.yaml`.
+fn in_folders(tools: &Path, declared: &mut Declared) -> Result<(), Misuse> {
+    #[derive(Deserialize)]
+    struct Settings {
+        #[serde(default)]
+        secrets: Option<Vec<String>>,
+    }
+    let Ok(folders) = std::fs::read_dir(tools) else { return Ok(()) };
+    for folder in folders.flatten().take(NAMESPACES_MAX) {
+        let Ok(namespace) = folder.file_name().into_string() else { continue };
+        if namespace.starts_with(['.', '_']) || namespace.parse::<Scope>().is_err() {
+            continue;
+        }
+        let file = folder.path().join("tooldock.yaml");
+        let wrong = |problem: &str| Misuse(format!("{}: {problem}", file.display()));
+        let text = text_at(&file).map_err(|fault| Misuse(fault.to_string()))?;
+        let Some(text) = text else { continue };
+        if text.trim().is_empty() {
+            continue;
+        }
+        let settings: Settings = serde_saphyr::from_str(&text)
+            .map_err(|_| wrong("it can't be read, or `secrets` is no list of names"))?;
+        let keys = declared.entry(namespace).or_default();
+        for key in settings.secrets.unwrap_or_default() {
+            let parsed = key
+                .parse()
+                .map_err(|error| wrong(&format!("the secret `{}` {error}", shorten(&key))))?;
+            keys.insert(parsed);
+        }
+    }
+    Ok(())
+}

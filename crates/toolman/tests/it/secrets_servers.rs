@@ -1,0 +1,196 @@
+//! Secrets on their way to servers: by declaration, when they start, and to nobody else.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use testkit::binary::Folder;
+use testkit::fake::Script;
+use testkit::web::{Dialect, Manners, Site};
+
+use crate::secrets_cli::{run, set};
+use crate::{TOOLMAN, fake};
+
+/// A folder with these servers: namespace, further lines.
+fn folder(servers: &[(&str, &str)]) -> Folder {
+    let mut text = "surface = \"filter\"\n".to_owned();
+    for (namespace, lines) in servers {
+        // Each writes down how it was started, and how often.
+        let command =
+            format!("env > {namespace}.env; echo >> {namespace}.starts; {}", fake("echo"));
+        text += &format!(
+            "[[servers]]\nnamespace = \"{namespace}\"\ncommand = \"{command}\"\n{lines}\n"
+        );
+    }
+    Folder::new(TOOLMAN).with_tools_toml(&text)
+}
+
+fn read(folder: &Folder, name: &str) -> String {
+    std::fs::read_to_string(folder.path().join(name)).unwrap_or_default()
+}
+
+fn starts(folder: &Folder, namespace: &str) -> usize {
+    read(folder, &format!("{namespace}.starts")).lines().count()
+}
+
+#[tokio::test]
+async fn server_gets_the_secrets_that_it_declares_and_no_others() {
+    // TD-60, TD-61
+    let folder = folder(&[
+        ("slack", "env = { API = \"Bearer ${secret:TOKEN}!\", PLAIN = \"x\" }"),
+        ("other", "env = { API = \"${secret:TOKEN}\" }"),
+        ("none", ""),
+    ]);
+    set(&folder, "TOKEN", "global", "the global one").await;
+    set(&folder, "TOKEN", "slack", "the one of slack").await;
+    set(&folder, "UNASKED", "slack", "for nobody here").await;
+    let key = std::fs::read_to_string(folder.path().join("data/toolman/secrets.key")).unwrap();
+    let mut command = folder.command(&["check", "--json"]);
+    command.env("SECRETS_KEY", key.trim()).env("MANAGER_INTERNAL_TOKEN", "ours alone");
+    command.env("SECRETS_KEY_FILE", "data/toolman/secrets.key");
+    let output = command.stdin(Stdio::null()).output().await.unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let slack = read(&folder, "slack.env");
+    assert!(slack.contains("API=Bearer the one of slack!\n") && slack.contains("PLAIN=x\n"));
+    assert!(read(&folder, "other.env").contains("API=the global one\n"));
+    for name in ["slack.env", "other.env", "none.env"] {
+        let env = read(&folder, name);
+        for hidden in ["for nobody here", "UNASKED", "SECRETS_KEY", "ours alone", key.trim()] {
+            assert!(!env.contains(hidden), "{name} holds {hidden}");
+        }
+    }
+    assert!(!read(&folder, "none.env").contains("the global one"));
+}
+
+#[tokio::test]
+async fn server_without_its_secret_waits_for_it_while_the_others_serve() {
+    // TD-62, TD-64
+    let folder = folder(&[
+        ("slack", "env = { API = \"${secret:TOKEN}\" }"),
+        ("other", "env = { API = \"${secret:OTHER}\" }"),
+    ]);
+    set(&folder, "OTHER", "global", "is set").await;
+    run(&folder, &["prepare", "TOKEN"], "").await;
+    let output = folder.run(&["check", "--json"]).await;
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let words = "secret `TOKEN` is not set; run `toolman secrets set TOKEN`";
+    assert!(report.to_string().contains(words), "{report}");
+    let mut running = folder.start().await;
+    assert_eq!(running.client.tool_names().await, ["other_echo"]);
+    let before = starts(&folder, "other");
+    set(&folder, "TOKEN", "global", "first value").await;
+    running.client.next("notifications/tools/list_changed").await;
+    assert_eq!(running.client.tool_names().await, ["other_echo", "slack_echo"]);
+    assert!(read(&folder, "slack.env").contains("API=first value\n"));
+    // Another value: only who uses it is started anew.
+    set(&folder, "TOKEN", "global", "second value").await;
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !read(&folder, "slack.env").contains("API=second value\n") {
+        assert!(Instant::now() < deadline, "it is started anew");
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(starts(&folder, "other"), before, "the other one was left alone");
+}
+
+#[tokio::test]
+async fn remote_server_gets_secrets_in_its_headers() {
+    let manners = Manners::new(Dialect::Modern, Script::with_tools(["echo"]));
+    let site = Site::start(manners).await;
+    let text = format!(
+        "[[servers]]\nnamespace = \"hub\"\nurl = \"{}\"\nheaders = {{ X-Key = \"k ${{secret:HUB}}\" }}\n",
+        site.url()
+    );
+    let folder = Folder::new(TOOLMAN).with_tools_toml(&text);
+    let output = folder.run(&["check"]).await;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("secret `HUB` is not set; run `toolman secrets set HUB`"), "{said}");
+    set(&folder, "HUB", "hub", "of the hub").await;
+    let output = folder.run(&["check"]).await;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let seen = site.seen("POST");
+    assert!(!seen.is_empty());
+    assert!(seen.iter().all(|seen| seen.header("x-key") == Some("k of the hub")));
+    set(&folder, "HUB", "hub", "two\nlines").await;
+    let output = folder.run(&["check"]).await;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("with its secret, `x-key` holds what no header can"), "{said}");
+    assert!(!said.contains("lines"), "{said}");
+}
+
+#[tokio::test]
+async fn newcomer_gets_a_key_from_up_when_a_server_declares_a_secret() {
+    let folder = folder(&[("slack", "env = { API = \"${secret:TOKEN}\" }")]);
+    let key = folder.path().join("data/toolman/secrets.key");
+    let mut command = folder.command(&["up", "--listen", "127.0.0.1:0"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    #[expect(clippy::disallowed_methods, reason = "a test may start what it likes")]
+    let mut child = command.spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !key.exists() {
+        assert!(Instant::now() < deadline, "the key is made");
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(key.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    child.kill().await.unwrap();
+}
+
+#[tokio::test]
+async fn weak_master_key_lets_nothing_start() {
+    // K08
+    let folder = folder(&[("none", "")]);
+    for arguments in [&["up", "--listen", "127.0.0.1:0"][..], &["serve"], &["check"], &[]] {
+        let mut command = folder.command(arguments);
+        command.env("SECRETS_KEY", "change_me").stdin(Stdio::null());
+        let output = command.output().await.unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains("the master key from SECRETS_KEY is one that everybody"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn master_key_comes_from_a_pipe_that_was_opened_before() {
+    let folder = folder(&[("slack", "env = { API = \"${secret:TOKEN}\" }")]);
+    set(&folder, "TOKEN", "global", "the value").await;
+    let file = folder.path().join("data/toolman/secrets.key");
+    let key = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let script = format!("printf %s \"$KEY\" | {{ unset KEY; {TOOLMAN} check 3<&0 < /dev/null; }}");
+    let mut command = tokio::process::Command::new("sh");
+    command.arg("-c").arg(script).env("KEY", key.trim()).env("SECRETS_KEY_FD", "3");
+    command.current_dir(folder.path()).env("XDG_DATA_HOME", folder.path().join("data"));
+    let output = command.output().await.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(read(&folder, "slack.env").contains("API=the value\n"));
+}
+
+#[tokio::test]
+async fn servers_of_the_same_user_can_not_read_our_environment() {
+    // The row "gateway non-dumpable"; root may read everything, so the test steps down from it.
+    let folder = Folder::new(TOOLMAN);
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
+    let binary = folder.path().join("toolman");
+    std::fs::copy(TOOLMAN, &binary).unwrap();
+    // A server that looks at the process above its guard.
+    let server = "gateway=$(cut -d' ' -f4 /proc/$PPID/stat); cat /proc/$gateway/comm > whom; \
+        cat /proc/$gateway/environ > stolen; echo $? > told; cat /proc/self/environ > own";
+    let text = format!("[[servers]]\nnamespace = \"thief\"\ncommand = \"{server}\"\n");
+    std::fs::write(folder.path().join("tools.toml"), text).unwrap();
+    let script = "import os, subprocess, sys\n\
+        user = 65534 if os.getuid() == 0 else os.getuid()\n\
+        env = {'PATH': os.environ['PATH'], 'SECRETS_KEY': 'canary-of-the-environment', 'HOME': os.getcwd()}\n\
+        subprocess.run([sys.argv[1], '--config', sys.argv[2], 'check'], user=user, group=user, extra_groups=[], env=env)\n";
+    // The file must be believed by that user.
+    let config = folder.path().join("tools.toml");
+    let mut command = tokio::process::Command::new("python3");
+    command.args(["-c", script]).arg(&binary).arg(&config).current_dir(folder.path());
+    let output = command.output().await.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(read(&folder, "whom").trim(), "toolman");
+    assert_eq!(read(&folder, "told").trim(), "1", "reading was refused: {said}");
+    assert_eq!(read(&folder, "stolen"), "");
+    assert!(!read(&folder, "own").is_empty());
+    assert!(!read(&folder, "own").contains("canary"), "nor is it handed down");
+}
