@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use aws_lc_rs::digest::{SHA256, digest};
-use config::dock::{Dock, Folder, folders};
+use config::dock::{Dock, Folder, Manifest, folders};
 use gateway::Member;
 use mcp::items::{Inventory, Kind};
 use mcp::text::hexadecimal;
@@ -17,6 +17,7 @@ use upstream::launch::{Launch, Spawner};
 use upstream::limits::{RESTART_DELAY_MAX, STARTUP_TIMEOUT};
 use upstream::python::environment::{Interpreter, Wish};
 use upstream::python::{Pace, Worker, runtime, scan};
+use upstream::template::Template;
 use upstream::supervisor::{EraChoice, Restart, SessionChoice, Settings};
 
 /// The largest result of a tool.
@@ -96,7 +97,7 @@ impl Site {
             folder: folder.path,
             interpreter: python,
             runtime: runtime.to_owned(),
-            env: manifest.env.clone(),
+            env: environment_of(&folder.manifest, folder.name.as_str(), &mut faults),
             version: folder.version,
             offer: Arc::new(offer),
             withheld,
@@ -229,6 +230,28 @@ impl Site {
         };
         Ok(known.into_iter().map(found).collect())
     }
+}
+
+/// The variables of a worker: what is declared, and the secrets that are named. TD-60
+fn environment_of(
+    manifest: &Manifest,
+    namespace: &str,
+    faults: &mut Vec<String>,
+) -> Vec<(String, Template)> {
+    let plain = manifest.env.iter().map(|(name, value)| (name.clone(), value.as_str().into()));
+    let mut variables: Vec<(String, Template)> = plain.collect();
+    for key in &manifest.secrets {
+        let mut value = Template::default();
+        match value.push_secret(namespace, key) {
+            Ok(()) => {
+                // A secret counts for more than a default of the same name.
+                variables.retain(|(name, _)| name != key);
+                variables.push((key.clone(), value));
+            }
+            Err(error) => faults.push(format!("tooldock.yaml: {error}")),
+        }
+    }
+    variables
 }
 
 fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {

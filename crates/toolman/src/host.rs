@@ -5,6 +5,7 @@ use std::os::fd::IntoRawFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ::secrets::store::Store;
 use catalog::policy::Policies;
 use catalog::policy::permissions::Permissions;
 use catalog::scope::Scope;
@@ -27,7 +28,7 @@ use crate::dock::Site;
 use crate::library::Library;
 use crate::reload::Reloader;
 use crate::trail::Trail;
-use crate::{data_dir, demo, door, log, safe};
+use crate::{data_dir, demo, door, log, safe, secrets, terminal};
 
 /// A running gateway and where its configuration came from.
 pub struct Host {
@@ -50,6 +51,8 @@ pub struct Plan {
     audit: Option<Audit>,
     /// How folders of Python tools are served, if they are.
     dock: Option<Dock>,
+    /// Where the secrets are, if somebody has looked already: a key from a pipe can be read once.
+    safe: Option<Arc<Store>>,
 }
 
 pub enum Source {
@@ -74,17 +77,19 @@ impl Plan {
         let settings = Settings { surface: Surface::Namespace, ..bare_settings() };
         let dock = Some(dock_of(None)?);
         let (http, endpoints, audit) = (Http::default(), Vec::new(), None);
-        Ok(Plan { settings, source: Source::Dock(tools), http, endpoints, audit, dock })
+        let source = Source::Dock(tools);
+        Ok(Plan { settings, source, http, endpoints, audit, dock, safe: None })
     }
 
     /// The same, but a demo where there is no `tools.toml` and none was asked for.
     pub fn read_or_demo(cli: &Cli) -> anyhow::Result<Plan> {
         if file(cli).is_none() {
+            safe::check_key(cli)?;
             data_dir::make_starter(cli)?;
             let (settings, http) = (demo::settings()?, Http::default());
             let (source, endpoints, audit) = (Source::Demo, Vec::new(), None);
             let dock = Some(dock_of(None)?);
-            return Ok(Plan { settings, source, http, endpoints, audit, dock });
+            return Ok(Plan { settings, source, http, endpoints, audit, dock, safe: None });
         }
         Ok(Plan::read(cli)?)
     }
@@ -115,13 +120,22 @@ impl Plan {
         if let Some(enabled) = config.rulebook.audits_all {
             audit.get_or_insert_with(|| Audit { enabled, ..Audit::default() });
         }
-        Ok(Plan { settings, source, http, endpoints, audit, dock })
+        Ok(Plan { settings, source, http, endpoints, audit, dock, safe: None })
     }
 
-    /// Whether a server declares a secret.
-    pub fn declares_secrets(&self) -> bool {
+    /// The same, with a master key made where a server declares a secret and there is none.
+    pub fn with_key(mut self, cli: &Cli) -> Plan {
         let mut members = self.settings.upstreams.iter();
-        members.any(|member| !member.upstream.launch.secrets().is_empty())
+        if members.any(|member| !member.upstream.launch.secrets().is_empty()) {
+            self.safe = safe::open(cli);
+        }
+        // Those who need it will say so, too; the others serve.
+        if let Some(safe) = &self.safe
+            && let Err(error) = secrets::ensure_key(safe)
+        {
+            terminal::complain(&format!("toolman: {error:#}"));
+        }
+        self
     }
 
     /// The same, with an audit trail unless the file says otherwise.
@@ -132,7 +146,7 @@ impl Plan {
 
     pub async fn start(self, cli: &Cli) -> Result<Host, Misuse> {
         let mut settings = Settings { library: Arc::new(Library::of(cli)), ..self.settings };
-        let spawner = Spawner::with_secrets(own_binary(), safe::open(cli));
+        let spawner = Spawner::with_secrets(own_binary(), self.safe.or_else(|| safe::open(cli)));
         let fixed = settings.upstreams.clone();
         let site = match self.dock {
             Some(dock) => Some(Site::new(Arc::clone(&spawner), data_dir::folder(cli)?, dock)),

@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpSocket};
 use crate::cli::{Cli, Misuse, Up};
 use crate::host::{Host, Plan, Source, stop_on_signals};
 use crate::report::Report;
-use crate::{data_dir, door, reload, safe, secrets, terminal};
+use crate::{data_dir, door, reload, terminal};
 
 pub async fn run(cli: &Cli, up: &Up) -> anyhow::Result<i32> {
     if !up.listen.ip().is_loopback() {
@@ -22,10 +22,7 @@ pub async fn run(cli: &Cli, up: &Up) -> anyhow::Result<i32> {
             format!("`{listen}` is not an address of this machine alone; use `toolman serve`");
         return Err(Misuse(reason).into());
     }
-    let plan = Plan::read_or_demo(cli)?.audited();
-    if plan.declares_secrets() {
-        secrets::ensure_key(&safe::required(cli)?)?;
-    }
+    let plan = Plan::read_or_demo(cli)?.audited().with_key(cli);
     let token = data_dir::token(cli, &Http::default())?;
     let settings = door::settings(&plan, Keys::new(&token))?;
     let listener = bind(up.listen)?;

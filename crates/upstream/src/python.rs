@@ -17,6 +17,8 @@ use std::time::Duration;
 use mcp::items::Inventory;
 use tokio::time::Instant;
 
+use crate::template::Template;
+
 /// A folder of tools, and how its worker is started. Shown without values of its environment.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Worker {
@@ -27,7 +29,7 @@ pub struct Worker {
     /// Where our own Python files are.
     pub runtime: PathBuf,
     /// What the folder declares; all else that a worker sees is the same for each.
-    pub env: Vec<(String, String)>,
+    pub env: Vec<(String, Template)>,
     /// A hash over all that the folder holds: with other files it is another worker.
     pub version: String,
     /// What its files define, as far as that is known without running them.
@@ -68,7 +70,9 @@ impl Worker {
             ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR"];
         let usual =
             usual.into_iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
-        let declared = self.env.iter().map(|(name, value)| (name.into(), value.into()));
+        let declared = self.env.iter();
+        let declared =
+            declared.filter_map(|(name, value)| Some((name.into(), value.plain()?.into())));
         usual.chain(declared).collect()
     }
 }

@@ -7,6 +7,7 @@ use secrets::names::{Key, Name, NameError, Scope};
 use secrets::store::Contents;
 
 use crate::launch::{Command, Launch};
+use crate::python::Worker;
 use crate::remote::Remote;
 
 /// A text that may name secrets. What it says is never shown: the rest may be secret too.
@@ -95,6 +96,9 @@ impl Launch {
                 command.env.iter().flat_map(|(_, value)| value.secrets().cloned()).collect()
             }
             Launch::Url(remote) => remote.headers.secrets().cloned().collect(),
+            Launch::Worker(worker) => {
+                worker.env.iter().flat_map(|(_, value)| value.secrets().cloned()).collect()
+            }
             Launch::BuiltIn(_) => Vec::new(),
         };
         names.sort();
@@ -110,6 +114,16 @@ impl Launch {
             .filter_map(|name| contents.value(name).err())
             .map(|error| error.to_string())
             .collect();
+        if let Launch::Worker(worker) = self {
+            // Its other tools may need none; those that do find nothing in their place. TD-63, TD-64
+            let mut faults = worker.faults.clone();
+            faults.extend(missing);
+            let filled = |(name, value): &(String, Template)| {
+                Some((name.clone(), value.filled(contents).ok()?))
+            };
+            let env = worker.env.iter().filter_map(filled).collect();
+            return Ok(Launch::Worker(Worker { env, faults, ..worker.clone() }));
+        }
         if !missing.is_empty() {
             return Err(missing.join("; "));
         }
@@ -126,7 +140,7 @@ impl Launch {
                 let headers = remote.headers.filled(contents)?;
                 Launch::Url(Remote { headers, ..remote.clone() })
             }
-            Launch::BuiltIn(_) => self.clone(),
+            Launch::BuiltIn(_) | Launch::Worker(_) => self.clone(),
         })
     }
 }

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use testkit::binary::Folder;
 use testkit::fake::Script;
+use testkit::processes::{command_line, descendants, kill};
 use testkit::web::{Dialect, Manners, Site};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::secrets_cli::{run, set};
 use crate::{TOOLMAN, fake};
@@ -28,6 +30,18 @@ fn folder(servers: &[(&str, &str)]) -> Folder {
 
 fn read(folder: &Folder, name: &str) -> String {
     std::fs::read_to_string(folder.path().join(name)).unwrap_or_default()
+}
+
+/// Waits until a file is as it ought to be.
+#[track_caller]
+fn until(holds: impl Fn() -> bool) -> impl Future<Output = ()> {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    async move {
+        while !holds() {
+            assert!(Instant::now() < deadline, "it happens in time");
+            tokio::task::yield_now().await;
+        }
+    }
 }
 
 fn starts(folder: &Folder, namespace: &str) -> usize {
@@ -86,11 +100,7 @@ async fn server_without_its_secret_waits_for_it_while_the_others_serve() {
     assert!(read(&folder, "slack.env").contains("API=first value\n"));
     // Another value: only who uses it is started anew.
     set(&folder, "TOKEN", "global", "second value").await;
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !read(&folder, "slack.env").contains("API=second value\n") {
-        assert!(Instant::now() < deadline, "it is started anew");
-        tokio::task::yield_now().await;
-    }
+    until(|| read(&folder, "slack.env").contains("API=second value\n")).await;
     assert_eq!(starts(&folder, "other"), before, "the other one was left alone");
 }
 
@@ -127,12 +137,30 @@ async fn newcomer_gets_a_key_from_up_when_a_server_declares_a_secret() {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     #[expect(clippy::disallowed_methods, reason = "a test may start what it likes")]
     let mut child = command.spawn().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !key.exists() {
-        assert!(Instant::now() < deadline, "the key is made");
-        tokio::task::yield_now().await;
-    }
+    until(|| key.exists()).await;
     assert_eq!(key.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    child.kill().await.unwrap();
+}
+
+#[tokio::test]
+async fn safe_without_a_key_keeps_nobody_from_serving_who_needs_none() {
+    let folder = folder(&[("slack", "env = { API = \"${secret:TOKEN}\" }"), ("none", "")]);
+    set(&folder, "TOKEN", "global", "the value").await;
+    std::fs::remove_file(folder.path().join("data/toolman/secrets.key")).unwrap();
+    let log = std::fs::File::create(folder.path().join("log")).unwrap();
+    let mut command = folder.command(&["up", "--listen", "127.0.0.1:0"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
+    #[expect(clippy::disallowed_methods, reason = "a test may start what it likes")]
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut banner = String::new();
+    while !banner.contains("Token:") {
+        banner += &(lines.next_line().await.unwrap().unwrap() + "\n");
+    }
+    assert!(banner.contains("\n1 tool "), "{banner}");
+    let log = read(&folder, "log");
+    assert!(log.contains("toolman: there is no key for `"), "{log}");
+    assert!(log.contains("can't be started: there is no key for `"), "{log}");
     child.kill().await.unwrap();
 }
 
@@ -157,13 +185,27 @@ async fn master_key_comes_from_a_pipe_that_was_opened_before() {
     let file = folder.path().join("data/toolman/secrets.key");
     let key = std::fs::read_to_string(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
-    let script = format!("printf %s \"$KEY\" | {{ unset KEY; {TOOLMAN} check 3<&0 < /dev/null; }}");
-    let mut command = tokio::process::Command::new("sh");
-    command.arg("-c").arg(script).env("KEY", key.trim()).env("SECRETS_KEY_FD", "3");
-    command.current_dir(folder.path()).env("XDG_DATA_HOME", folder.path().join("data"));
-    let output = command.output().await.unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-    assert!(read(&folder, "slack.env").contains("API=the value\n"));
+    // `up` looks for a key to see whether it must make one, and then needs it.
+    for command in ["check", "up --listen 127.0.0.1:0"] {
+        let script = format!(
+            "printf %s \"$KEY\" | {{ unset KEY; exec {TOOLMAN} {command} 3<&0 < /dev/null; }}"
+        );
+        let mut shell = tokio::process::Command::new("sh");
+        shell.arg("-c").arg(script).env("KEY", key.trim()).env("SECRETS_KEY_FD", "3");
+        shell.current_dir(folder.path()).env("XDG_DATA_HOME", folder.path().join("data"));
+        shell.stdout(Stdio::null()).stderr(Stdio::null());
+        #[expect(clippy::disallowed_methods, reason = "a test may start what it likes")]
+        let mut child = shell.spawn().unwrap();
+        until(|| read(&folder, "slack.env").contains("API=the value\n")).await;
+        std::fs::remove_file(folder.path().join("slack.env")).unwrap();
+        for pid in descendants(child.id().unwrap()) {
+            if command_line(pid).contains("up --listen") {
+                kill("-TERM", pid);
+            }
+        }
+        child.wait().await.unwrap();
+        assert!(!file.exists(), "no other key was made");
+    }
 }
 
 #[tokio::test]
