@@ -17,8 +17,8 @@ use upstream::launch::{Launch, Spawner};
 use upstream::limits::{RESTART_DELAY_MAX, STARTUP_TIMEOUT};
 use upstream::python::environment::{Interpreter, Wish};
 use upstream::python::{Pace, Worker, runtime, scan};
-use upstream::template::Template;
 use upstream::supervisor::{EraChoice, Restart, SessionChoice, Settings};
+use upstream::template::Template;
 
 /// The largest result of a tool.
 const RESULT_BYTES_MAX: usize = 8 * 1024 * 1024;

@@ -141,10 +141,10 @@ impl Row {
         let status = upstream.status();
         let (state, problem) = match status.phase {
             Phase::Ready if status.problems.is_empty() => ("ready", None),
+            Phase::Resting if status.problems.is_empty() => ("resting", None),
             Phase::Ready | Phase::Resting => {
                 ("flawed", Some(format!("is flawed: {}", status.problems.join("; "))))
             }
-            Phase::Resting if status.problems.is_empty() => ("resting", None),
             Phase::Starting => ("starting", Some("has not answered yet".to_owned())),
             Phase::Late => ("late", Some(late(upstream))),
             Phase::Waiting { reason } => ("waiting", Some(reason)),

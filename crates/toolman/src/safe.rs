@@ -31,7 +31,7 @@ fn store(cli: &Cli, folder: PathBuf) -> Store {
              where secrets matter",
         );
     }
-    Store::new(folder, sources, || calendar::moment(SystemTime::now()))
+    Store::new(folder, sources, || calendar::moment_text(SystemTime::now()))
 }
 
 /// Refuses to go on with a master key that is no good, though nothing may need it. K08

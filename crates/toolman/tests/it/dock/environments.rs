@@ -1,8 +1,14 @@
 //! Environments of namespaces, with real packages from the index.
 
+use std::process::Stdio;
+use std::time::Duration;
+
 use serde_json::json;
+use testkit::binary::Folder;
+use tokio::io::AsyncWriteExt as _;
 
 use super::{Data, Dock};
+use crate::TOOLMAN;
 
 const VERSION: &str = "from fastmcp.tools import tool\n\n@tool\ndef version() -> str:\n    \"\"\"Tell.\"\"\"\n    import idna\n    return idna.__version__\n";
 
@@ -43,4 +49,52 @@ async fn requirements_are_installed_for_their_namespace_alone() {
         "3.9",
         "options are refused, with all of the file"
     );
+}
+
+const LOOK: &str = "import os\nfrom fastmcp.tools import tool\n\n@tool\ndef look(name: str) -> str:\n    \"\"\"Look.\"\"\"\n    return os.environ.get(name, 'nothing')\n";
+
+/// Sets a secret as a person does, with the value on stdin.
+#[expect(clippy::disallowed_methods, reason = "a test may start what it likes")]
+async fn set(data: &Data, key: &str, scope: &str, value: &str) {
+    let folder = Folder::new(TOOLMAN);
+    let mut command = folder.command(&["secrets", "set", key, "--scope", scope]);
+    command.arg("--data-dir").arg(data.path());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(value.as_bytes()).await.unwrap();
+    assert!(child.wait().await.unwrap().success());
+}
+
+#[tokio::test]
+async fn secrets_reach_the_worker_that_declares_them_and_no_other() {
+    // TD-60, TD-61, TD-62, TD-63, TD-64
+    let data = Data::new(&[
+        ("a/t.py", LOOK),
+        (
+            "a/tooldock.yaml",
+            "secrets: [API_KEY, OTHER_KEY]\nenv:\n  API_KEY: default\n  BASE: plain\n",
+        ),
+        ("b/t.py", LOOK),
+    ]);
+    let dock = Dock::start(&data).await;
+    let look = |namespace: &'static str, name: &'static str| {
+        let dock = &dock;
+        async move { dock.text(namespace, "look", &json!({"name": name})).await }
+    };
+    assert_eq!(look("a", "OTHER_KEY").await, "nothing", "what is missing stops nobody");
+    assert_eq!(look("a", "BASE").await, "plain");
+    assert_eq!(look("b", "BASE").await, "nothing");
+    let (a, b) = (dock.workers("a"), dock.workers("b"));
+    set(&data, "API_KEY", "global", "for-all-0123").await;
+    set(&data, "API_KEY", "a", "for-a-alone-0123").await;
+    let arrives = async {
+        while look("a", "API_KEY").await != "for-a-alone-0123" {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), arrives)
+        .await
+        .expect("the namespace's own counts");
+    assert_ne!(dock.workers("a"), a);
+    assert_eq!(dock.workers("b"), b, "only who declares it is started anew");
+    assert_eq!(look("b", "API_KEY").await, "nothing");
 }
