@@ -23,7 +23,8 @@ fn main() -> io::Result<()> {
     let mut text = String::from("[\n");
     for file in &files {
         let name = file.strip_prefix(root).unwrap_or(file);
-        _ = writeln!(text, "({:?}, include_str!({:?})),", name, here.join(file));
+        let (name, path) = (name.display(), here.join(file));
+        _ = writeln!(text, "(r\"{name}\", include_str!(r\"{}\")),", path.display());
     }
     text += "]";
     let out = env::var_os("OUT_DIR").unwrap_or_default();

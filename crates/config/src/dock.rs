@@ -28,6 +28,17 @@ const RESERVED: &str = "_system";
 /// The longest name of a namespace.
 const NAME_MAX: usize = 64;
 
+/// How far workers are confined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sandbox {
+    /// Not at all, unless a folder wants it.
+    Off,
+    /// As far as the kernel can.
+    BestEffort,
+    /// Without it, no worker is started.
+    Required,
+}
+
 /// How folders of tools are served, unless a folder says otherwise of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dock {
@@ -40,6 +51,11 @@ pub struct Dock {
     pub waiting_max: usize,
     pub calls_a_minute: Option<u32>,
     pub is_eager: bool,
+    /// Whether tools may open connections, unless their folder says so itself.
+    pub network: bool,
+    /// Whether workers are confined, and must be.
+    pub sandbox: Sandbox,
+    pub memory_mb: u32,
     /// Whether folders are looked at by themselves, and how long they must be quiet before.
     pub watches: Option<Duration>,
 }
@@ -54,6 +70,9 @@ impl Default for Dock {
             waiting_max: 64,
             calls_a_minute: None,
             is_eager: false,
+            network: true,
+            sandbox: Sandbox::BestEffort,
+            memory_mb: 2_048,
             watches: None,
         }
     }

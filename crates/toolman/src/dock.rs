@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use aws_lc_rs::digest::{SHA256, digest};
-use config::dock::{Dock, Folder, Manifest, folders};
+use config::dock::{Dock, Folder, Manifest, Sandbox, folders};
 use gateway::Member;
 use mcp::items::{Inventory, Kind};
 use mcp::text::hexadecimal;
+use upstream::confine::{self, Confinement};
 use upstream::launch::{Launch, Spawner};
 use upstream::limits::{RESTART_DELAY_MAX, STARTUP_TIMEOUT};
 use upstream::python::environment::{Interpreter, Wish};
@@ -32,6 +33,14 @@ pub struct Site {
     dock: Dock,
     /// What was asked before, by the program that was asked.
     interpreters: Mutex<HashMap<PathBuf, Interpreter>>,
+}
+
+/// Where everything of one namespace is.
+struct Places {
+    tools: PathBuf,
+    python: PathBuf,
+    runtime: PathBuf,
+    scratch: PathBuf,
 }
 
 /// What became of all folders.
@@ -91,6 +100,15 @@ impl Site {
         });
         let (python, is_new) = self.environment(&folder, &interpreter, &mut faults).await;
         let (offer, withheld) = self.offer(&folder, &interpreter, runtime, &mut faults).await;
+        let places = Places {
+            tools: folder.path.clone(),
+            python: python.clone(),
+            runtime: runtime.to_owned(),
+            scratch: self.data.join("scratch").join(folder.name.as_str()),
+        };
+        if let Err(error) = fs::create_dir_all(&places.scratch) {
+            faults.push(format!("`{}` can't be made: {error}", places.scratch.display()));
+        }
         let manifest = &folder.manifest;
         let worker = Worker {
             name: folder.name.to_string(),
@@ -109,7 +127,8 @@ impl Site {
                 calls_a_minute: manifest.calls_a_minute.or(self.dock.calls_a_minute),
                 result_bytes_max: RESULT_BYTES_MAX,
             },
-            confinement: None,
+            confinement: self.confinement(&folder.manifest, &places),
+            scratch: places.scratch,
         };
         let upstream = Settings {
             name: folder.name,
@@ -122,6 +141,30 @@ impl Site {
             idle_timeout: None,
         };
         (Member { namespace: folder.namespace, upstream }, is_new)
+    }
+
+    /// What the worker of a folder may touch.
+    fn confinement(&self, manifest: &Manifest, places: &Places) -> Option<Confinement> {
+        let is_confined = manifest.sandbox.unwrap_or(self.dock.sandbox != Sandbox::Off);
+        if !is_confined && self.dock.sandbox != Sandbox::Required {
+            return None;
+        }
+        let mut reads = confine::common_reads();
+        reads.extend([places.tools.clone(), places.runtime.clone()]);
+        reads.extend(places.python.parent().and_then(Path::parent).map(Path::to_owned));
+        reads.extend(confine::home_of(&places.python));
+        reads.extend(manifest.reads.iter().cloned());
+        let mut writes = confine::common_writes();
+        writes.push(places.scratch.clone());
+        writes.extend(manifest.writes.iter().cloned());
+        let memory_mb = manifest.memory_mb.unwrap_or(self.dock.memory_mb);
+        Some(Confinement {
+            reads,
+            writes,
+            has_network: manifest.network.unwrap_or(self.dock.network),
+            memory_bytes_max: u64::from(memory_mb) * 1024 * 1024,
+            is_required: self.dock.sandbox == Sandbox::Required,
+        })
     }
 
     async fn interpreter(&self, program: &Path) -> Result<Interpreter, String> {

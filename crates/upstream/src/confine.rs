@@ -1,6 +1,206 @@
-//! Confinement: what a process gives up before it becomes a worker.
+//! Confinement: what a process gives up before it becomes a worker. HARDENING §4.3
+//!
+//! Entered by the stage, between fork and exec of the worker, in safe Rust: limits on resources, no new
+//! privileges, Landlock for files and connections, seccomp for what no tool needs. What the kernel lacks is left
+//! out, unless it is required.
 
-/// Enters a confinement as it was written down; an empty one is none.
-pub(crate) fn enter(written: &str) -> Result<(), String> {
-    if written.is_empty() { Ok(()) } else { Err("confinement is not known".to_owned()) }
+mod calls;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset,
+    RulesetAttr as _, RulesetCreatedAttr as _, RulesetStatus, Scope,
+};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// The newest rules that are used where the kernel knows them.
+const NEWEST: ABI = ABI::V6;
+/// Open files of a worker.
+const FILES_MAX: u64 = 1_024;
+/// The largest file that it may write.
+const FILE_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+
+/// What a worker may touch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Confinement {
+    /// Files and folders that it may read and run.
+    pub reads: Vec<PathBuf>,
+    /// Those that it may change, too.
+    pub writes: Vec<PathBuf>,
+    /// Whether it may open connections.
+    pub has_network: bool,
+    /// How much memory it may have.
+    pub memory_bytes_max: u64,
+    /// Whether it must not run where files can't be confined.
+    pub is_required: bool,
+}
+
+impl Confinement {
+    /// As it is handed to the stage: a line for each word.
+    pub fn written(&self) -> String {
+        let mut text = String::new();
+        for (mark, paths) in [('r', &self.reads), ('w', &self.writes)] {
+            for path in paths {
+                _ = writeln!(text, "{mark}{}", path.display());
+            }
+        }
+        _ = writeln!(text, "n{}", u8::from(self.has_network));
+        _ = writeln!(text, "m{}", self.memory_bytes_max);
+        _ = writeln!(text, "q{}", u8::from(self.is_required));
+        text
+    }
+
+    fn read(text: &str) -> Option<Confinement> {
+        let mut confinement = Confinement::default();
+        for line in text.lines() {
+            let rest = line.get(1..)?;
+            match line.chars().next()? {
+                'r' => confinement.reads.push(rest.into()),
+                'w' => confinement.writes.push(rest.into()),
+                'n' => confinement.has_network = rest == "1",
+                'm' => confinement.memory_bytes_max = rest.parse().ok()?,
+                'q' => confinement.is_required = rest == "1",
+                _ => return None,
+            }
+        }
+        Some(confinement)
+    }
+}
+
+/// Enters a confinement as it was written down; an empty one is none. What was reached, in words.
+pub(crate) fn enter(written: &str) -> Result<Option<String>, String> {
+    if written.is_empty() {
+        return Ok(None);
+    }
+    let confinement = Confinement::read(written).ok_or("the confinement can't be read")?;
+    limit(&confinement);
+    let mut reached = match confine_files(&confinement) {
+        Ok(reached) => reached,
+        Err(problem) if confinement.is_required => {
+            return Err(format!("`require_sandbox` can't be met here: {problem}"));
+        }
+        Err(problem) => format!("files NOT confined: {problem}"),
+    };
+    reached += match calls::forgo(confinement.has_network) {
+        Ok(()) => ", system calls reduced",
+        Err(_) => ", system calls NOT reduced",
+    };
+    if !confinement.has_network {
+        reached += ", no network";
+    }
+    Ok(Some(reached))
+}
+
+/// Limits that hold for each process by itself.
+fn limit(confinement: &Confinement) {
+    let limits = [
+        (Resource::Core, 0),
+        (Resource::Nofile, FILES_MAX),
+        (Resource::Fsize, FILE_BYTES_MAX),
+        (Resource::Data, confinement.memory_bytes_max),
+    ];
+    for (resource, most) in limits {
+        let most = getrlimit(resource).maximum.map_or(most, |maximum| maximum.min(most));
+        // A limit can be lowered always.
+        _ = setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
+    }
+}
+
+fn confine_files(confinement: &Confinement) -> Result<String, String> {
+    let worded = |error: landlock::RulesetError| error.to_string();
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(NEWEST))
+        .map_err(worded)?;
+    if !confinement.has_network {
+        ruleset = ruleset.handle_access(AccessNet::from_all(NEWEST)).map_err(worded)?;
+    }
+    let ruleset = ruleset.scope(Scope::from_all(NEWEST)).map_err(worded)?;
+    let mut ruleset = ruleset.create().map_err(worded)?;
+    let rules = [
+        (&confinement.reads, AccessFs::from_read(NEWEST)),
+        (&confinement.writes, AccessFs::from_all(NEWEST)),
+    ];
+    for (paths, access) in rules {
+        for path in paths {
+            // What is not there can't be read anyway.
+            let Ok(place) = PathFd::new(path) else { continue };
+            let access = if path.is_dir() { access } else { access & AccessFs::from_file(NEWEST) };
+            ruleset = ruleset.add_rule(PathBeneath::new(place, access)).map_err(worded)?;
+        }
+    }
+    let status = ruleset.restrict_self().map_err(worded)?;
+    match status.ruleset {
+        RulesetStatus::NotEnforced => Err("the kernel has no Landlock".into()),
+        RulesetStatus::PartiallyEnforced => Ok("files confined, as far as the kernel can".into()),
+        RulesetStatus::FullyEnforced => Ok("files confined".into()),
+    }
+}
+
+/// What every program reads: libraries, certificates, the names of this machine; no accounts, no secrets.
+pub fn common_reads() -> Vec<PathBuf> {
+    let paths = [
+        "/usr",
+        "/lib",
+        "/lib64",
+        "/bin",
+        "/sbin",
+        "/opt",
+        "/nix/store",
+        "/etc/ssl",
+        "/etc/pki",
+        "/etc/ca-certificates",
+        "/etc/ld.so.cache",
+        "/etc/localtime",
+        "/etc/timezone",
+        "/etc/resolv.conf",
+        "/etc/hosts",
+        "/etc/nsswitch.conf",
+        "/etc/gai.conf",
+        "/etc/services",
+        "/etc/protocols",
+        "/etc/mime.types",
+        "/etc/host.conf",
+        "/proc/self",
+        "/proc/cpuinfo",
+        "/proc/meminfo",
+        "/proc/stat",
+        "/proc/filesystems",
+        "/sys/devices/system/cpu",
+        "/dev/urandom",
+        "/dev/random",
+        "/dev/zero",
+    ];
+    paths.iter().map(PathBuf::from).collect()
+}
+
+/// What every program may write to.
+pub fn common_writes() -> Vec<PathBuf> {
+    ["/dev/null", "/dev/tty", "/dev/shm"].iter().map(PathBuf::from).collect()
+}
+
+/// The folder that an interpreter and its library are in.
+pub fn home_of(interpreter: &Path) -> Option<PathBuf> {
+    let real = std::fs::canonicalize(interpreter).ok()?;
+    real.parent()?.parent().map(Path::to_owned).filter(|home| home.parent().is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Confinement;
+
+    #[test]
+    fn confinement_is_read_as_it_was_written() {
+        let confinement = Confinement {
+            reads: vec!["/usr".into(), "/a b".into()],
+            writes: vec!["/tmp/x".into()],
+            has_network: false,
+            memory_bytes_max: 7,
+            is_required: true,
+        };
+        assert_eq!(Confinement::read(&confinement.written()), Some(confinement));
+        assert_eq!(Confinement::read("x"), None);
+    }
 }

@@ -65,9 +65,13 @@ fn stage(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     _ = set_parent_process_death_signal(Some(Signal::KILL));
     // The guard lets us go on when it holds no copies of the server's pipes any more.
     _ = kill_process(getpid(), Signal::STOP);
-    if let Err(problem) = confine::enter(&confinement.to_string_lossy()) {
-        say(&format!("toolman: {problem}"));
-        return ExitCode::from(125);
+    match confine::enter(&confinement.to_string_lossy()) {
+        Ok(None) => {}
+        Ok(Some(reached)) => say(&format!("toolman: {reached}")),
+        Err(problem) => {
+            say(&format!("toolman: {problem}"));
+            return ExitCode::from(125);
+        }
     }
     let error = Command::new(&program).args(args).exec();
     say(&format!("toolman: can't run `{}`: {error}", program.display()));

@@ -21,6 +21,7 @@ use tokio::net::unix::pipe;
 use tokio::process::Child;
 use tokio::time::timeout;
 
+use crate::confine::Confinement;
 use crate::connection::{Connection, Listener};
 use crate::guard;
 use crate::limits::{GUARD_EXIT_MAX, STDIN_CLOSE_GRACE};
@@ -209,8 +210,8 @@ impl Spawner {
     /// to where stderr goes.
     fn start_worker(self: &Arc<Self>, worker: &Worker) -> io::Result<Started> {
         let (program, args) = worker.command_line();
-        let confinement = worker.confinement.as_deref();
-        let mut guarded = guard::command(&self.guard, confinement, program, &args);
+        let confinement = worker.confinement.as_ref().map(Confinement::written);
+        let mut guarded = guard::command(&self.guard, confinement.as_deref(), program, &args);
         guarded.env_clear().envs(worker.environment()).current_dir(&worker.folder);
         let (ours, theirs) = StdUnixStream::pair()?;
         let (output, printed) = io::pipe()?;

@@ -17,6 +17,7 @@ use std::time::Duration;
 use mcp::items::Inventory;
 use tokio::time::Instant;
 
+use crate::confine::Confinement;
 use crate::template::Template;
 
 /// A folder of tools, and how its worker is started. Shown without values of its environment.
@@ -41,8 +42,10 @@ pub struct Worker {
     /// Whether it is started before anybody calls it.
     pub is_eager: bool,
     pub pace: Pace,
-    /// What it may touch; see [`crate::confine`].
-    pub confinement: Option<String>,
+    /// A folder of its own, for what its tools write.
+    pub scratch: PathBuf,
+    /// What it may touch; all that we may if absent.
+    pub confinement: Option<Confinement>,
 }
 
 /// How much a worker is asked at once.
@@ -66,14 +69,15 @@ impl Worker {
 
     /// All that a worker sees of an environment: what is declared, and what programs need to run at all.
     pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
-        let usual =
-            ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR"];
+        let usual = ["PATH", "LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR"];
         let usual =
             usual.into_iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
         let declared = self.env.iter();
         let declared =
             declared.filter_map(|(name, value)| Some((name.into(), value.plain()?.into())));
-        usual.chain(declared).collect()
+        // What programs keep for themselves goes where nobody else looks.
+        let own = ["HOME", "TMPDIR"].map(|name| (name.into(), self.scratch.clone().into()));
+        usual.chain(own).chain(declared).collect()
     }
 }
 

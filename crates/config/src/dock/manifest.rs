@@ -1,6 +1,7 @@
 //! `tooldock.yaml`: what a folder of tools says of itself. TD-47
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use catalog::patterns::Patterns;
@@ -18,6 +19,12 @@ pub struct Manifest {
     pub env: Vec<(String, String)>,
     pub python: Option<String>,
     pub network: Option<bool>,
+    /// Whether its worker is confined.
+    pub sandbox: Option<bool>,
+    /// What it may read and write besides its own folders.
+    pub reads: Vec<PathBuf>,
+    pub writes: Vec<PathBuf>,
+    pub memory_mb: Option<u32>,
     pub call_timeout: Option<Duration>,
     pub calls_max: Option<usize>,
     pub calls_a_minute: Option<u32>,
@@ -37,6 +44,10 @@ struct Written {
     env: BTreeMap<String, Scalar>,
     python: Option<String>,
     network: Option<bool>,
+    sandbox: Option<bool>,
+    read: Vec<PathBuf>,
+    write: Vec<PathBuf>,
+    memory_mb: Option<u32>,
     timeout: Option<f64>,
     max_concurrency: Option<usize>,
     rate_limit: Option<u32>,
@@ -74,6 +85,9 @@ impl Manifest {
         if call_timeout == Some(None) {
             problems.push("`timeout` must be a number of seconds above 0".into());
         }
+        if written.read.iter().chain(&written.write).any(|path| !path.is_absolute()) {
+            problems.push("`read` and `write` must be absolute paths".into());
+        }
         if written.max_concurrency == Some(0) || written.rate_limit == Some(0) {
             problems.push("`max_concurrency` and `rate_limit` must be above 0".into());
         }
@@ -98,6 +112,10 @@ impl Manifest {
             env: written.env.into_iter().map(|(name, value)| (name, value.text())).collect(),
             python: written.python,
             network: written.network,
+            sandbox: written.sandbox,
+            reads: written.read,
+            writes: written.write,
+            memory_mb: written.memory_mb,
             call_timeout: call_timeout.flatten(),
             calls_max: written.max_concurrency,
             calls_a_minute: written.rate_limit,

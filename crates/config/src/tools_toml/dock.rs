@@ -1,7 +1,7 @@
 //! `[dock]`: how folders of Python tools are served.
 
 use crate::Surroundings;
-use crate::dock::Dock;
+use crate::dock::{Dock, Sandbox};
 use crate::fault::Faults;
 use crate::reader::Value;
 use crate::tools_toml::server::wait;
@@ -24,8 +24,17 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
     let calls_max = size(number("max_concurrency"), usual.calls_max);
     let waiting_max = size(number("queue"), usual.waiting_max);
     let calls_a_minute = number("rate_limit");
+    let memory_mb = number("memory_mb").unwrap_or(usual.memory_mb);
     let call_timeout = wait(&mut section, "timeout", usual.call_timeout, faults);
     let is_eager = section.get("eager").and_then(|value| value.boolean(faults));
+    let network = section.get("network").and_then(|value| value.boolean(faults));
+    let words = [
+        ("none", Sandbox::Off),
+        ("best-effort", Sandbox::BestEffort),
+        ("landlock", Sandbox::Required),
+        ("full", Sandbox::Required),
+    ];
+    let sandbox = section.get("require_sandbox").and_then(|value| value.choice(&words, faults));
     let watches = section.get("watch").and_then(|value| value.boolean(faults));
     let quiet = wait(&mut section, "watch_debounce", QUIET, faults);
     section.close(&[], faults);
@@ -37,6 +46,9 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
         waiting_max,
         calls_a_minute,
         is_eager: is_eager.unwrap_or(false),
+        network: network.unwrap_or(usual.network),
+        sandbox: sandbox.unwrap_or(usual.sandbox),
+        memory_mb,
         watches: watches.unwrap_or(false).then_some(quiet),
     }
 }

@@ -1,6 +1,7 @@
 //! Folders of Python tools, served by the real binary with real workers.
 
 mod environments;
+mod escapes;
 mod faults;
 mod reloads;
 
@@ -48,7 +49,10 @@ impl Data {
     pub fn write(&self, file: &str, text: &str) {
         let path = self.0.path().join("tools").join(file);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
+        // At once, as editors do: a worker may be started at any moment.
+        let fresh = path.with_file_name(".fresh");
+        std::fs::write(&fresh, text).unwrap();
+        std::fs::rename(fresh, path).unwrap();
     }
 
     pub fn remove(&self, folder: &str) {
