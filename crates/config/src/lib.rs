@@ -18,6 +18,7 @@ mod file;
 mod json;
 mod limits;
 mod reader;
+mod session_context;
 mod syntax;
 mod toolman_json;
 mod tools_toml;
@@ -27,6 +28,7 @@ use std::path::Path;
 
 use catalog::policy::permissions::Permissions;
 use catalog::scope::Scope;
+use catalog::session_context::SessionContext;
 use catalog::snapshot::Rules;
 use catalog::surface::Surface;
 use mcp::names::Namespace;
@@ -50,6 +52,8 @@ pub struct Config {
     pub rulebook: Rulebook,
     /// Which toolsets clients are granted.
     pub permissions: Permissions,
+    /// What clients may say when they connect, if anything.
+    pub session_context: Option<SessionContext>,
     pub performance: Performance,
     /// Which tools tasks need, by their words.
     pub tasks: Vec<TaskPattern>,

@@ -20,7 +20,10 @@ use crate::fault::Faults;
 use crate::limits::PATTERNS_MAX;
 use crate::performance::Performance;
 use crate::reader::{Section, Value};
-use crate::{Config, Server, Surroundings, exposure, performance, policies, tasks, toolsets};
+use crate::tools_toml::server::Circumstances;
+use crate::{
+    Config, Server, Surroundings, exposure, performance, policies, session_context, tasks, toolsets,
+};
 
 /// The keys that are often written below `[[servers]]` by mistake.
 const TOP_KEYS: [&str; 5] =
@@ -34,9 +37,11 @@ pub fn read(
 ) -> Config {
     let mut top = Section::new(table, "at the top");
     let performance = performance::read(&mut top, faults);
-    let servers = servers(top.get("servers").as_ref(), &performance, surroundings, faults);
+    let session_context = session_context::read(&mut top, surroundings, faults);
+    let circumstances = Circumstances { surroundings, context: session_context.as_ref() };
+    let servers = servers(top.get("servers").as_ref(), &performance, circumstances, faults);
     let config = rest(top, servers, Surface::default(), surroundings, faults);
-    Config { performance, ..config }
+    Config { session_context, performance, ..config }
 }
 
 /// Reads what all formats have besides their servers.
@@ -104,6 +109,7 @@ pub fn rest(
         rulebook,
         permissions: permissions.unwrap_or_default(),
         performance: Performance::default(),
+        session_context: None,
         tasks,
         http,
         endpoints,
@@ -135,7 +141,7 @@ pub fn patterns(value: &Value<'_>, faults: &mut Faults<'_>) -> Patterns {
 fn servers(
     value: Option<&Value<'_>>,
     performance: &Performance,
-    surroundings: &Surroundings<'_>,
+    circumstances: Circumstances<'_>,
     faults: &mut Faults<'_>,
 ) -> Vec<Server> {
     let elements = match value.map(|value| (value, value.node())) {
@@ -152,9 +158,9 @@ fn servers(
     }
     let mut drafts = Vec::new();
     for (index, element) in elements.unwrap_or_default().iter().enumerate() {
-        drafts.extend(server::read(element, index + 1, surroundings, faults));
+        drafts.extend(server::read(element, index + 1, circumstances, faults));
     }
-    server::finish(drafts, performance.call_timeout, faults)
+    server::finish(drafts, circumstances.context, performance.call_timeout, faults)
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod openapi;
 mod rest;
 mod service;
 mod sessions;
+mod standing;
 mod streams;
 mod traffic;
 mod wire;
@@ -168,6 +169,7 @@ async fn look_after(endpoint: Weak<Endpoint>) {
         endpoint.crowd.tick();
         if tick.is_multiple_of(SESSION_SWEEP_TICKS) {
             endpoint.sessions.expire();
+            endpoint.gateway.forget_old_contexts();
         }
     }
 }

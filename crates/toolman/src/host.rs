@@ -75,6 +75,7 @@ impl Plan {
             rules: config.rules,
             policies: config.rulebook.policies,
             permissions: config.permissions,
+            session_context: config.session_context,
             library: Arc::new(InMemory::default()),
             pace: Pace {
                 calls_at_once: config.performance.calls_at_once,

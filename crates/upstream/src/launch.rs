@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio::process::{Child, ChildStderr};
 use tokio::time::timeout;
 
+use crate::context::{Context, Template};
 use crate::guard;
 use crate::limits::{GUARD_EXIT_MAX, STDIN_CLOSE_GRACE};
 use crate::processes::kill_children;
@@ -34,7 +35,7 @@ pub enum Launch {
 pub struct Command {
     pub line: CommandLine,
     /// Added to our own environment.
-    pub env: Vec<(String, String)>,
+    pub env: Vec<(String, Template)>,
     pub cwd: Option<PathBuf>,
 }
 
@@ -43,7 +44,24 @@ pub enum CommandLine {
     /// A string for the shell.
     Shell(String),
     /// A program and its arguments, as they are.
-    Direct { program: String, args: Vec<String> },
+    Direct { program: String, args: Vec<Template> },
+}
+
+impl Launch {
+    /// Whether it is the same for every client.
+    pub fn is_plain(&self) -> bool {
+        match self {
+            Launch::Command(Command { line, env, .. }) => {
+                let args = match line {
+                    CommandLine::Shell(_) => &[][..],
+                    CommandLine::Direct { args, .. } => args,
+                };
+                env.iter().map(|(_, value)| value).chain(args).all(Template::is_plain)
+            }
+            Launch::BuiltIn(_) => true,
+            Launch::Url(remote) => remote.headers.is_plain(),
+        }
+    }
 }
 
 impl fmt::Debug for Command {
@@ -103,9 +121,10 @@ impl Spawner {
         Arc::new(Spawner { guard: guard.into(), adopts: Once::new(), living: Mutex::default() })
     }
 
-    pub fn start(self: &Arc<Self>, launch: &Launch) -> std::io::Result<Started> {
+    /// Starts a server for whom a context tells of.
+    pub fn start(self: &Arc<Self>, launch: &Launch, context: &Context) -> std::io::Result<Started> {
         match launch {
-            Launch::Command(command) => self.start_command(command),
+            Launch::Command(command) => self.start_command(command, context),
             Launch::Url(_) => Err(std::io::Error::other("it is not ours to start")),
             Launch::BuiltIn(BuiltIn(make)) => {
                 let (reader, writer) = tokio::io::split(make());
@@ -119,7 +138,11 @@ impl Spawner {
         }
     }
 
-    fn start_command(self: &Arc<Self>, command: &Command) -> std::io::Result<Started> {
+    fn start_command(
+        self: &Arc<Self>,
+        command: &Command,
+        context: &Context,
+    ) -> std::io::Result<Started> {
         self.adopts.call_once(|| {
             if let Err(error) = set_child_subreaper(Some(getpid())) {
                 tracing::warn!(%error, "is no subreaper; a killed guard may leave orphans");
@@ -128,14 +151,15 @@ impl Spawner {
         let (program, args) = match &command.line {
             CommandLine::Shell(line) => ("/bin/sh", vec!["-c".into(), line.into()]),
             CommandLine::Direct { program, args } => {
-                (program.as_str(), args.iter().map(OsString::from).collect())
+                let filled = args.iter().map(|arg| OsString::from(arg.fill(context)));
+                (program.as_str(), filled.collect())
             }
         };
         let mut guarded = guard::command(&self.guard, program.as_ref(), &args);
         for name in OWN_SECRETS {
             guarded.env_remove(name);
         }
-        guarded.envs(command.env.iter().map(|(name, value)| (name, value)));
+        guarded.envs(command.env.iter().map(|(name, value)| (name, value.fill(context))));
         if let Some(cwd) = &command.cwd {
             guarded.current_dir(cwd);
         }

@@ -5,6 +5,7 @@
 
 pub mod answer;
 pub mod connection;
+pub mod context;
 pub mod error;
 pub mod guard;
 pub mod launch;

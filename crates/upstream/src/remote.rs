@@ -1,5 +1,6 @@
 //! Servers that are reached over HTTP: where they are and how they are spoken to.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -8,12 +9,25 @@ use hyper::Uri;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::http::uri::Authority;
 
+use crate::context::{Context, Template};
+
 /// A server at a URL.
 #[derive(Clone, Debug)]
 pub struct Remote {
     pub url: Url,
     pub transport: Transport,
     pub headers: Headers,
+}
+
+impl Remote {
+    /// The server as it is asked for whom a context tells of.
+    pub fn fill(&self, context: &Context) -> Result<Cow<'_, Remote>, HeaderError> {
+        if self.headers.is_plain() {
+            return Ok(Cow::Borrowed(self));
+        }
+        let headers = self.headers.fill(context)?;
+        Ok(Cow::Owned(Remote { headers, ..self.clone() }))
+    }
 }
 
 /// How messages travel.
@@ -181,7 +195,11 @@ fn is_loopback(host: &str) -> bool {
 
 /// Header fields that are sent with every request. Their values are secret and never shown.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Headers(HeaderMap);
+pub struct Headers {
+    fields: HeaderMap,
+    /// Those whose values are for one client each.
+    templates: Vec<(HeaderName, Template)>,
+}
 
 /// Why a header field can't be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -210,19 +228,48 @@ impl Headers {
         if reserved.contains(&name.as_str()) || name.as_str().starts_with("mcp-") {
             return Err(HeaderError::Reserved);
         }
+        self.set(name, value)
+    }
+
+    fn set(&mut self, name: HeaderName, value: &str) -> Result<(), HeaderError> {
         let mut value = HeaderValue::from_str(value).map_err(|_| HeaderError::Value)?;
         value.set_sensitive(true);
-        self.0.insert(name, value);
+        self.fields.insert(name, value);
         Ok(())
+    }
+
+    /// Adds a field that values of a context are missing from.
+    pub fn add_template(&mut self, name: &str, value: Template) -> Result<(), HeaderError> {
+        let text = value.fill(&Context::default());
+        self.add(name, &text)?;
+        if !value.is_plain() {
+            let name = name.parse().map_err(|_| HeaderError::Name)?;
+            self.templates.push((name, value));
+        }
+        Ok(())
+    }
+
+    /// Whether they are the same for every client.
+    pub fn is_plain(&self) -> bool {
+        self.templates.is_empty()
+    }
+
+    /// The fields for whom a context tells of; the error is that a value can't be sent.
+    pub fn fill(&self, context: &Context) -> Result<Headers, HeaderError> {
+        let mut filled = Headers { fields: self.fields.clone(), templates: Vec::new() };
+        for (name, value) in &self.templates {
+            filled.set(name.clone(), &value.fill(context))?;
+        }
+        Ok(filled)
     }
 
     /// The names in use.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(HeaderName::as_str)
+        self.fields.keys().map(HeaderName::as_str)
     }
 
     pub(crate) fn map(&self) -> &HeaderMap {
-        &self.0
+        &self.fields
     }
 }
 

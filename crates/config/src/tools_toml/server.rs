@@ -2,23 +2,34 @@
 
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::patterns::Patterns;
+use catalog::session_context::{SessionContext, paths};
 use mcp::names::{NameError, Namespace, UpstreamName};
 use mcp::text::shorten;
 use mcp::version::Era;
 use toml::de::DeValue;
+use upstream::context::{Context, Part, Template};
 use upstream::launch::{Command, CommandLine, Launch};
 use upstream::limits::{CALL_TIMEOUT, IDLE_TIMEOUT, RESTART_DELAY_MAX, STARTUP_TIMEOUT};
 use upstream::supervisor::{EraChoice, Restart, SessionChoice, Settings};
 
 use super::{TOP_KEYS, names, patterns, remote};
 use crate::duration::{self, DurationError};
-use crate::expand::expand;
+use crate::expand::{expand, template};
 use crate::fault::Faults;
 use crate::reader::{Section, Value};
 use crate::{Environment, Server, Surroundings};
+
+/// What all servers of a file have in common.
+#[derive(Clone, Copy)]
+pub struct Circumstances<'a> {
+    pub surroundings: &'a Surroundings<'a>,
+    /// What clients may send.
+    pub context: Option<&'a SessionContext>,
+}
 
 /// A server as it is written, before every server has a name.
 pub struct Draft {
@@ -44,6 +55,7 @@ pub struct Draft {
 /// The servers that are to run, each under its name.
 pub fn finish(
     mut drafts: Vec<Draft>,
+    context: Option<&SessionContext>,
     call_timeout: Option<Duration>,
     faults: &mut Faults<'_>,
 ) -> Vec<Server> {
@@ -51,12 +63,19 @@ pub fn finish(
     drafts.retain(|draft| draft.enabled);
     let names = names::assign(&drafts, faults);
     let usual = call_timeout.unwrap_or(CALL_TIMEOUT);
-    let finish = |(draft, name): (Draft, _)| draft.finish(name, usual);
+    let context = context.map(|rules| Context::new(paths(&rules.defaults))).unwrap_or_default();
+    let context = Arc::new(context);
+    let finish = |(draft, name): (Draft, _)| draft.finish(name, &context, usual);
     drafts.into_iter().zip(names).filter_map(finish).collect()
 }
 
 impl Draft {
-    fn finish(self, name: UpstreamName, call_timeout: Duration) -> Option<Server> {
+    fn finish(
+        self,
+        name: UpstreamName,
+        context: &Arc<Context>,
+        call_timeout: Duration,
+    ) -> Option<Server> {
         let launch = self.launch?;
         let runs_in_shell =
             matches!(&launch, Launch::Command(Command { line: CommandLine::Shell(_), .. }));
@@ -73,6 +92,7 @@ impl Draft {
                 startup_timeout: self.startup_timeout,
                 call_timeout: self.call_timeout.unwrap_or(call_timeout),
                 idle_timeout: self.idle_timeout,
+                context: Arc::clone(context),
             },
         })
     }
@@ -81,7 +101,7 @@ impl Draft {
 pub fn read(
     value: &Value<'_>,
     position: usize,
-    surroundings: &Surroundings<'_>,
+    circumstances: Circumstances<'_>,
     faults: &mut Faults<'_>,
 ) -> Option<Draft> {
     let mut section = value.section("in `[[servers]]`", faults)?;
@@ -91,7 +111,7 @@ pub fn read(
         .and_then(|value| Some((name::<UpstreamName>(&value, faults)?, value.at())));
     let names = (written, namespace.unwrap_or_default());
     let keys = Keys { cwd: "cwd", splits_commands: true };
-    Some(draft(value, section, names, keys, (position, surroundings), faults))
+    Some(draft(value, section, names, keys, (position, circumstances), faults))
 }
 
 /// How a format writes a command.
@@ -107,7 +127,7 @@ pub fn read_named(
     key: &str,
     value: &Value<'_>,
     position: usize,
-    surroundings: &Surroundings<'_>,
+    circumstances: Circumstances<'_>,
     faults: &mut Faults<'_>,
 ) -> Option<Draft> {
     let mut section = value.section("in a server", faults)?;
@@ -122,10 +142,10 @@ pub fn read_named(
     };
     let keys = Keys { cwd: "workingDirectory", splits_commands: false };
     let tools = section.get("tools").map(|value| patterns(&value, faults));
-    let mut draft = draft(value, section, names, keys, (position, surroundings), faults);
+    let mut draft = draft(value, section, names, keys, (position, circumstances), faults);
     draft.tools = tools;
     if let Some(Launch::Command(command)) = &mut draft.launch {
-        fill_in(command, key, surroundings.folder);
+        fill_in(command, key, circumstances.surroundings.folder);
     }
     Some(draft)
 }
@@ -144,9 +164,9 @@ fn fill_in(command: &mut Command, name: &str, folder: &Path) {
             *text = text.replace(template, value);
         }
     };
-    command.env.iter_mut().for_each(|(_, value)| fill(value));
+    command.env.iter_mut().for_each(|(_, value)| value.for_each_text(fill));
     if let CommandLine::Direct { args, .. } = &mut command.line {
-        args.iter_mut().for_each(fill);
+        args.iter_mut().for_each(|arg| arg.for_each_text(fill));
     }
 }
 
@@ -155,15 +175,22 @@ fn draft(
     mut section: Section<'_>,
     (name, namespace): (Option<(UpstreamName, usize)>, Namespace),
     keys: Keys,
-    (position, surroundings): (usize, &Surroundings<'_>),
+    (position, circumstances): (usize, Circumstances<'_>),
     faults: &mut Faults<'_>,
 ) -> Draft {
     let enabled = section.get("enabled").and_then(|value| value.boolean(faults)).unwrap_or(true);
     // What a disabled server needs may be missing: that can be why it is disabled.
-    let mut surroundings = *surroundings;
+    let mut surroundings = *circumstances.surroundings;
     if !enabled {
         surroundings.environment = &|_| Some("x".into());
     }
+    let session = session(&mut section, faults);
+    let means = Means {
+        surroundings: &surroundings,
+        context: circumstances.context,
+        is_enabled: enabled,
+        is_per_client: session == SessionChoice::PerClient,
+    };
     // It is for people.
     _ = section.get("description").and_then(|value| value.string(faults));
     let draft = Draft {
@@ -171,9 +198,9 @@ fn draft(
         enabled,
         name,
         namespace,
-        launch: launch(value, &mut section, keys, &surroundings, faults),
+        launch: launch(value, &mut section, keys, means, faults),
         era: era(&mut section, faults),
-        session: session(&mut section, faults),
+        session,
         restart: restart(&mut section, faults),
         startup_timeout: wait(&mut section, "startup_timeout", STARTUP_TIMEOUT, faults),
         call_timeout: section
@@ -205,7 +232,7 @@ fn launch(
     server: &Value<'_>,
     section: &mut Section<'_>,
     keys: Keys,
-    surroundings: &Surroundings<'_>,
+    means: Means<'_>,
     faults: &mut Faults<'_>,
 ) -> Option<Launch> {
     let command = section.get("command");
@@ -221,12 +248,11 @@ fn launch(
             for value in stray.filter(|_| keys.splits_commands) {
                 value.report("is for servers with a `command`; remove it", faults);
             }
-            remote.read(url, surroundings.environment, faults)
+            remote.read(url, means, faults)
         }
         (command, None) => {
             remote.refuse(faults);
-            let mut command =
-                self::command(command, args, env, cwd, (server, surroundings), faults)?;
+            let mut command = self::command(command, args, env, cwd, (server, means), faults)?;
             if !keys.splits_commands
                 && let CommandLine::Shell(program) = command.line
             {
@@ -242,15 +268,15 @@ fn command(
     args: Option<Value<'_>>,
     env: Option<Value<'_>>,
     cwd: Option<Value<'_>>,
-    (server, surroundings): (&Value<'_>, &Surroundings<'_>),
+    (server, means): (&Value<'_>, Means<'_>),
     faults: &mut Faults<'_>,
 ) -> Option<Command> {
-    let environment = surroundings.environment;
+    let Surroundings { environment, folder, .. } = *means.surroundings;
     let args = args.map(|args| {
         let args = args.strings("argument", faults).into_iter();
-        args.filter_map(|(value, text)| expanded(&value, text, environment, faults)).collect()
+        args.filter_map(|(value, text)| templated(&value, text, means, faults)).collect()
     });
-    let env = env.map(|env| variables(&env, environment, faults));
+    let env = env.map(|env| variables(&env, means, faults));
     let cwd = cwd.and_then(|value| {
         let text = value.string(faults)?;
         expanded(&value, text, environment, faults)
@@ -267,14 +293,21 @@ fn command(
             args,
         },
         // Its expansions are the shell's.
-        None => CommandLine::Shell(filled(&command, text.to_owned(), faults)?),
+        None => {
+            if text.contains("${context.") {
+                let fix = "put it into `env`, and write `$NAME` here";
+                let problem = format!("uses `${{context.…}}`, which no shell knows; {fix}");
+                command.report(&problem, faults);
+            }
+            CommandLine::Shell(filled(&command, text.to_owned(), faults)?)
+        }
     };
     Some(Command {
         line,
         env: env.unwrap_or_default(),
         cwd: Some(match cwd {
-            Some(cwd) => surroundings.folder.join(cwd),
-            None => surroundings.folder.to_owned(),
+            Some(cwd) => folder.join(cwd),
+            None => folder.to_owned(),
         }),
     })
 }
@@ -294,6 +327,64 @@ fn without_nul(value: &Value<'_>, text: String, faults: &mut Faults<'_>) -> Opti
         return None;
     }
     Some(text)
+}
+
+/// What a text of a server may be made of.
+#[derive(Clone, Copy)]
+pub struct Means<'a> {
+    pub surroundings: &'a Surroundings<'a>,
+    context: Option<&'a SessionContext>,
+    is_enabled: bool,
+    is_per_client: bool,
+}
+
+/// A text that may have places for what clients send. TC-35
+pub fn templated(
+    value: &Value<'_>,
+    text: &str,
+    means: Means<'_>,
+    faults: &mut Faults<'_>,
+) -> Option<Template> {
+    let mut problems = Vec::new();
+    let parts = template(text, means.surroundings.environment).unwrap_or_else(|found| {
+        problems = found;
+        Vec::new()
+    });
+    for part in &parts {
+        match part {
+            Part::Text(text) if text.contains('\0') => {
+                problems.push("holds a NUL, which no process can be given; remove it".into());
+            }
+            Part::Value { key, .. } if means.is_enabled => problems.extend(means.refuse(key)),
+            Part::Text(_) | Part::Value { .. } => {}
+        }
+    }
+    for problem in &problems {
+        value.report(problem, faults);
+    }
+    problems.is_empty().then(|| Template::new(parts))
+}
+
+impl Means<'_> {
+    /// Why what a client sends under a key can't be used.
+    fn refuse(&self, key: &str) -> Option<String> {
+        let root = key.split('.').next().unwrap_or_default();
+        let problem = match self.context {
+            _ if !self.is_per_client => {
+                "is for a server that each client has for itself; add `session = \"per-client\"`"
+                    .to_owned()
+            }
+            None => {
+                "clients may not send; add `[session_context]` with `enabled = true`".to_owned()
+            }
+            Some(rules) if !rules.allows(root) && !rules.defaults.contains_key(root) => {
+                format!("clients may not send; add `{root}` to `allowed_keys`")
+            }
+            Some(_) => return None,
+        };
+        let key = shorten(key);
+        Some(format!("uses `${{context.{key}}}`, which {problem}"))
+    }
 }
 
 pub fn expanded(
@@ -316,18 +407,18 @@ pub fn expanded(
 /// The variables of `env`. Their values are never shown: they may be secret.
 fn variables(
     value: &Value<'_>,
-    environment: Environment<'_>,
+    means: Means<'_>,
     faults: &mut Faults<'_>,
-) -> Vec<(String, String)> {
+) -> Vec<(String, Template)> {
     let mut variables = Vec::new();
     for (name, value) in value.entries(faults).unwrap_or_default() {
         if name.is_empty() || name.contains(['=', '\0']) {
             value.report("is no name of a variable; use letters, digits and `_`", faults);
         }
         let text = match value.node() {
-            DeValue::String(text) => expanded(&value, text, environment, faults),
-            DeValue::Integer(integer) => Some(integer.to_string()),
-            DeValue::Boolean(boolean) => Some(boolean.to_string()),
+            DeValue::String(text) => templated(&value, text, means, faults),
+            DeValue::Integer(integer) => Some(integer.to_string().into()),
+            DeValue::Boolean(boolean) => Some(boolean.to_string().into()),
             _ => {
                 value.report_type("a string, an integer or a boolean", faults);
                 None

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use catalog::surface::{Inactive, Surface};
 use mcp::names::UriStyle;
+use upstream::context::Template;
 use upstream::launch::{Command, CommandLine, Launch};
 use upstream::limits::{CALL_TIMEOUT, STARTUP_TIMEOUT};
 use upstream::remote::Transport;
@@ -60,14 +61,17 @@ fn render(server: &Server) -> String {
 fn render_command(command: &Command, line: &mut String) {
     match &command.line {
         CommandLine::Shell(text) => write!(line, " sh {text:?}"),
-        CommandLine::Direct { program, args } => write!(line, " {program:?} {args:?}"),
+        CommandLine::Direct { program, args } => {
+            let args: Vec<_> = args.iter().map(Template::written).collect();
+            write!(line, " {program:?} {args:?}")
+        }
     }
     .unwrap();
     if command.cwd.as_deref() != Some(Path::new("/project")) {
         write!(line, " in {:?}", command.cwd).unwrap();
     }
     for (name, value) in &command.env {
-        write!(line, " {name}={value:?}").unwrap();
+        write!(line, " {name}={:?}", value.written()).unwrap();
     }
 }
 

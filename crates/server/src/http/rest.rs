@@ -22,15 +22,6 @@ use super::head::Head;
 use super::openapi;
 use crate::reply::{rest as reply, whole};
 
-/// What a client may choose when it connects: nothing yet. TC-31
-const CONFIG_SCHEMA: &str = concat!(
-    r#"{"$schema":"https://json-schema.org/draft/2020-12/schema","#,
-    r#""title":"Toolman session configuration","#,
-    r#""description":"What a client may choose when it connects. There is nothing to choose.","#,
-    r#""type":"object","properties":{},"required":[],"additionalProperties":false,"#,
-    r#""x-mcp-version":"1.0","x-query-style":"dot+bracket"}"#,
-);
-
 /// What a path means; the names are those of the caller, decoded.
 #[derive(Debug, PartialEq, Eq)]
 enum Route {
@@ -67,7 +58,9 @@ impl Endpoint {
             Route::Schema(name) => Ok(schema(&client, &name)),
             Route::OpenApi => Ok(json_body(StatusCode::OK, openapi::document(&client.tools()))),
             Route::Config | Route::Namespaces => {
-                let mut response = json_body(StatusCode::OK, CONFIG_SCHEMA.into());
+                // TC-31
+                let schema = self.gateway.session_context_schema();
+                let mut response = json_body(StatusCode::OK, schema.into());
                 let media_type = HeaderValue::from_static("application/schema+json");
                 response.headers_mut().insert(CONTENT_TYPE, media_type);
                 Ok(response)

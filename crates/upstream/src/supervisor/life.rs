@@ -26,7 +26,16 @@ impl Upstream {
     /// From start to end. Afterwards nothing of it is offered any more.
     pub(super) async fn live_once(&self, may_renew: bool) -> Life {
         match &self.0.settings.launch {
-            Launch::Url(remote) => Box::pin(self.live_elsewhere(remote, may_renew)).await,
+            Launch::Url(remote) => {
+                let context = &self.0.settings.context;
+                match remote.fill(context) {
+                    Ok(remote) => Box::pin(self.live_elsewhere(&remote, may_renew)).await,
+                    Err(error) => {
+                        let reason = Some(format!("can't be reached: a header {error}"));
+                        Life { reason, was_of_use: false, is_renewed: false, remains: None }
+                    }
+                }
+            }
             launch @ (Launch::Command(_) | Launch::BuiltIn(_)) => {
                 Box::pin(self.live_below(launch)).await
             }
@@ -36,7 +45,7 @@ impl Upstream {
     /// The life of a server that is ours to start.
     async fn live_below(&self, launch: &Launch) -> Life {
         let began = Instant::now();
-        let started = match self.0.spawner.start(launch) {
+        let started = match self.0.spawner.start(launch, &self.0.settings.context) {
             Ok(started) => started,
             Err(error) => {
                 let reason = Some(format!("can't be started: {error}"));
