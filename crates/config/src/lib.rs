@@ -40,6 +40,7 @@ use crate::http::Http;
 use crate::performance::Performance;
 use crate::policies::Rulebook;
 use crate::tasks::TaskPattern;
+pub use crate::tools_toml::routes::Route;
 
 /// What a configuration says.
 #[derive(Clone, Debug)]
@@ -60,6 +61,8 @@ pub struct Config {
     pub http: Http,
     /// Paths beside the usual one, with what is shown there.
     pub endpoints: Vec<(String, Scope)>,
+    /// Paths that call a tool each.
+    pub routes: Vec<Route>,
     /// `None` where the file says nothing of it.
     pub audit: Option<Audit>,
 }

@@ -5,6 +5,7 @@ mod endpoints;
 mod http;
 mod names;
 mod remote;
+pub mod routes;
 pub mod server;
 mod tokens;
 
@@ -57,22 +58,7 @@ pub fn rest(
         let styles = [("underscore", UriStyle::Underscore), ("rfc", UriStyle::Rfc)];
         value.choice(&styles, faults)
     });
-    let inactive = top.get("inactive").and_then(|value| {
-        let words = [("hidden", Inactive::Hidden), ("stub", Inactive::Stub)];
-        value.choice(&words, faults)
-    });
-    let activate = Surface::Activate { inactive: inactive.unwrap_or_default() };
-    let surfaces = [
-        ("activate", activate),
-        ("filter", Surface::Filter),
-        ("namespace", Surface::Namespace),
-        ("permission", Surface::Permission),
-        ("toolset", Surface::Toolset),
-        ("dynamic", Surface::Dynamic),
-        ("static", Surface::Static),
-    ];
-    let surface = top.get("surface").and_then(|value| value.choice(&surfaces, faults));
-    let surface = surface.unwrap_or(if usual == Surface::default() { activate } else { usual });
+    let (surfaces, surface) = surfaces(&mut top, usual, faults);
     let http = top.get("http").map(|value| http::read(&value, surroundings, faults));
     let mut http = http.unwrap_or_default();
     if let Some(value) = top.get("tokens") {
@@ -92,6 +78,8 @@ pub fn rest(
     let endpoints =
         endpoints.map(|value| endpoints::read(&value, &surfaces, surface, &namespaces, faults));
     let endpoints = endpoints.unwrap_or_default();
+    let places: Vec<_> = endpoints.iter().map(|(path, _): &(String, Scope)| &**path).collect();
+    let routes = top.get("routes").map(|value| routes::read(&value, &places, faults));
     let mut shown = vec![surface];
     shown.extend(endpoints.iter().map(|(_, scope): &(String, Scope)| scope.surface));
     let exposure = exposure::read(&mut top, &toolsets, &shown, faults);
@@ -113,8 +101,34 @@ pub fn rest(
         tasks,
         http,
         endpoints,
+        routes: routes.unwrap_or_default(),
         audit,
     }
+}
+
+/// All surfaces by their names, and the one that is shown where nothing else is said.
+fn surfaces(
+    top: &mut Section<'_>,
+    usual: Surface,
+    faults: &mut Faults<'_>,
+) -> ([(&'static str, Surface); 7], Surface) {
+    let inactive = top.get("inactive").and_then(|value| {
+        let words = [("hidden", Inactive::Hidden), ("stub", Inactive::Stub)];
+        value.choice(&words, faults)
+    });
+    let activate = Surface::Activate { inactive: inactive.unwrap_or_default() };
+    let surfaces = [
+        ("activate", activate),
+        ("filter", Surface::Filter),
+        ("namespace", Surface::Namespace),
+        ("permission", Surface::Permission),
+        ("toolset", Surface::Toolset),
+        ("dynamic", Surface::Dynamic),
+        ("static", Surface::Static),
+    ];
+    let surface = top.get("surface").and_then(|value| value.choice(&surfaces, faults));
+    let surface = surface.unwrap_or(if usual == Surface::default() { activate } else { usual });
+    (surfaces, surface)
 }
 
 pub fn patterns(value: &Value<'_>, faults: &mut Faults<'_>) -> Patterns {

@@ -2,6 +2,7 @@
 //!
 //! Knows no HTTP, no files, no command line. Doors hand it messages; it hands back answers.
 
+pub use catalog::schema;
 pub use upstream::answer;
 
 pub mod audit;

@@ -19,6 +19,7 @@ mod metrics;
 mod modern;
 mod openapi;
 mod rest;
+pub mod routes;
 mod service;
 mod sessions;
 mod standing;
@@ -42,6 +43,7 @@ use crate::http::checks::Checks;
 use crate::http::crowd::Crowd;
 use crate::http::endpoint::Endpoint;
 use crate::http::metrics::Metrics;
+use crate::http::routes::Route;
 use crate::http::sessions::Sessions;
 use crate::http::tls::Tls;
 use crate::http::traffic::Traffic;
@@ -68,6 +70,8 @@ pub struct Settings {
     pub connections_max: usize,
     /// Where MCP is served beside `/mcp`: paths, and what is shown there.
     pub places: Vec<(String, Place)>,
+    /// Paths that call a tool each.
+    pub routes: Vec<Route>,
 }
 
 impl Settings {
@@ -82,6 +86,7 @@ impl Settings {
             session_ttl: SESSION_IDLE_MAX,
             connections_max: CONNECTIONS_MAX,
             places: Vec::new(),
+            routes: Vec::new(),
         }
     }
 }
@@ -152,6 +157,7 @@ fn open(
         under_way: TaskTracker::new(),
         has_sse: settings.has_sse,
         places,
+        routes: settings.routes,
     });
     tokio::spawn(look_after(Arc::downgrade(&endpoint)));
     endpoint

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use catalog::scope::Scope;
-use config::Config;
 use config::audit::Audit;
 use config::fault::Fault;
 use config::http::Http;
+use config::{Config, Route};
 use gateway::library::InMemory;
 use gateway::{Gateway, Member, Pace, Settings};
 use tokio::signal::unix::{SignalKind, signal};
@@ -36,6 +36,7 @@ pub struct Plan {
     pub http: Http,
     /// Further places of that door.
     pub endpoints: Vec<(String, Scope)>,
+    pub routes: Vec<Route>,
     /// What it says of the audit trail, if anything.
     audit: Option<Audit>,
 }
@@ -55,8 +56,9 @@ impl Plan {
     pub fn read_or_demo(cli: &Cli) -> anyhow::Result<Plan> {
         if file(cli).is_none() {
             let (settings, http) = (demo::settings()?, Http::default());
-            let (source, endpoints, audit) = (Source::Demo, Vec::new(), None);
-            return Ok(Plan { settings, source, http, endpoints, audit });
+            let (source, audit) = (Source::Demo, None);
+            let (endpoints, routes) = (Vec::new(), Vec::new());
+            return Ok(Plan { settings, source, http, endpoints, routes, audit });
         }
         Ok(Plan::read(cli)?)
     }
@@ -83,11 +85,11 @@ impl Plan {
             },
             surface: config.surface,
         };
-        let Config { http, endpoints, mut audit, .. } = config;
+        let Config { http, endpoints, routes, mut audit, .. } = config;
         if let Some(enabled) = config.rulebook.audits_all {
             audit.get_or_insert_with(|| Audit { enabled, ..Audit::default() });
         }
-        Ok(Plan { settings, source, http, endpoints, audit })
+        Ok(Plan { settings, source, http, endpoints, routes, audit })
     }
 
     /// The same, with an audit trail unless the file says otherwise.

@@ -68,7 +68,7 @@ fn listed(field: Field<'_>) -> impl Iterator<Item = Cow<'_, str>> {
 }
 
 /// A value of a query, decoded; `None` if it is not encoded well.
-fn decode(text: &str) -> Option<String> {
+pub fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

@@ -27,6 +27,7 @@ use super::exchange::{
 };
 use super::head::Head;
 use super::metrics::Metrics;
+use super::routes::Route;
 use super::sessions::{Session, Sessions};
 use super::streams::{self, EventId, STANDING, Streams};
 use super::traffic::Traffic;
@@ -49,6 +50,8 @@ pub struct Endpoint {
     pub(super) has_sse: bool,
     /// Where MCP is served, and what is shown there.
     pub(super) places: Vec<(String, Place)>,
+    /// Paths that call a tool each.
+    pub(super) routes: Vec<Route>,
 }
 
 impl Endpoint {

@@ -38,6 +38,7 @@ mod real_remote_peers;
 mod relay;
 mod remote_servers;
 mod rest;
+mod routes;
 mod session_context;
 mod toolset_cli;
 mod toolset_files;
