@@ -16,6 +16,7 @@ pub mod library;
 pub mod limits;
 pub mod metrics;
 pub mod outbox;
+pub mod own_tools;
 pub mod place;
 pub mod refresh;
 pub mod request;

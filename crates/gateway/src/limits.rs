@@ -55,6 +55,11 @@ pub const RECORDS_GATHER: Duration = Duration::from_millis(20);
 /// Of an upstream's instructions, how much is passed on.
 pub const INSTRUCTIONS_CHARS_MAX: usize = 4_000;
 
+/// Bytes on their way to and from tools of the program's own.
+pub const OWN_PIPE_BYTES: usize = 64 * 1024;
+/// Answers of theirs that wait to be taken.
+pub const OWN_ANSWERS_MAX: usize = 64;
+
 /// How long a handshake waits for upstreams that are still starting, at most.
 pub const SETTLE_MAX: Duration = Duration::from_secs(10);
 /// It goes on sooner when no further upstream has come for this long.

@@ -11,6 +11,7 @@ mod command_line;
 mod conformance;
 mod connect_stdio;
 mod dynamic;
+mod embedding;
 mod faults;
 mod hearing;
 mod http_limits;
