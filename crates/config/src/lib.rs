@@ -20,6 +20,7 @@ mod limits;
 mod reader;
 mod session_context;
 mod syntax;
+mod toolception;
 mod toolman_json;
 mod tools_toml;
 mod toolsets;
@@ -65,6 +66,8 @@ pub struct Config {
     pub routes: Vec<Route>,
     /// `None` where the file says nothing of it.
     pub audit: Option<Audit>,
+    /// What an operator should know, though it is no fault.
+    pub warnings: Vec<Fault>,
 }
 
 /// One server and the prefix of its names.
@@ -110,7 +113,8 @@ pub fn parse(text: &str, surroundings: &Surroundings<'_>) -> Result<Config, Vec<
     let table = parse(text, &mut faults);
     let Some(table) = table else { return Err(faults.in_order()) };
     let read = if is_json { toolman_json::read } else { tools_toml::read };
-    let config = read(&table, surroundings, &mut faults);
+    let mut config = read(&table, surroundings, &mut faults);
+    config.warnings = faults.warnings();
     let faults = faults.in_order();
     if faults.is_empty() { Ok(config) } else { Err(faults) }
 }

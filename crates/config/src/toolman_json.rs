@@ -20,7 +20,7 @@ use crate::fault::Faults;
 use crate::reader::Section;
 use crate::tools_toml::server::Circumstances;
 use crate::tools_toml::{self, server};
-use crate::{Config, Server, Surroundings, performance, session_context};
+use crate::{Config, Server, Surroundings, performance, session_context, toolception};
 
 /// Reads the file's table. What is returned counts only if no fault was found.
 pub fn read(
@@ -28,6 +28,11 @@ pub fn read(
     surroundings: &Surroundings<'_>,
     faults: &mut Faults<'_>,
 ) -> Config {
+    let translated = toolception::is_meant(table).then(|| toolception::translate(table, faults));
+    let (table, usual) = match &translated {
+        Some((translated, surface)) => (translated, *surface),
+        None => (table, Surface::Filter),
+    };
     let mut top = Section::new(table, "at the top");
     let performance = performance::read(&mut top, faults);
     let session_context = session_context::read_json(&mut top, surroundings, faults);
@@ -59,7 +64,7 @@ pub fn read(
         exposed.insert(server.settings.name.as_str().into(), listed);
         servers.push(server);
     }
-    let mut config = tools_toml::rest(top, servers, Surface::Filter, surroundings, faults);
+    let mut config = tools_toml::rest(top, servers, usual, surroundings, faults);
     if !exposed.is_empty() {
         // Servers that say nothing show all that they have, as these files mean it.
         let policies = &mut config.rulebook.policies;

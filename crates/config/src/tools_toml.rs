@@ -103,6 +103,7 @@ pub fn rest(
         endpoints,
         routes: routes.unwrap_or_default(),
         audit,
+        warnings: Vec::new(),
     }
 }
 

@@ -67,6 +67,9 @@ impl Plan {
         if let Some(level) = &config.rulebook.log_level {
             log::set_level(level);
         }
+        for warning in &config.warnings {
+            tracing::warn!("{warning}");
+        }
         let member = |server: config::Server| Member {
             namespace: server.namespace,
             upstream: server.settings,
