@@ -67,6 +67,7 @@ pub fn rest(
     let toolsets = top.get("toolsets").map(|value| toolsets::read(&value, faults));
     let toolsets = toolsets.unwrap_or_default();
     let allows_stale = top.get("allow_stale_refs").and_then(|value| value.boolean(faults));
+    let requires = top.get("requires").map(|value| toolsets::requires(&value, faults));
     let permissions = top.get("permissions");
     let permissions = permissions.map(|value| toolsets::permissions(&value, &toolsets, faults));
     let rulebook = policies::read(&mut top, surroundings, faults);
@@ -92,6 +93,7 @@ pub fn rest(
             toolsets,
             exposure,
             allows_stale_references: allows_stale.unwrap_or(false),
+            requires: requires.unwrap_or_default().into(),
         },
         surface,
         rulebook,

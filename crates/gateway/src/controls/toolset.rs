@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use catalog::snapshot::Item;
 use catalog::surface::toolset::{self, Wish};
 use catalog::toolset::limits::check_notes;
-use catalog::toolset::{Reference, Toolset};
+use catalog::toolset::{Reference, Toolset, choice};
 use mcp::json::quote;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
@@ -63,7 +64,9 @@ impl Gateway {
         equips: bool,
     ) -> Result<Value, Error> {
         let view = asking.client.view();
-        let tools = toolset::find(&view, tools).map_err(Error::Control)?;
+        let mut tools = toolset::find(&view, tools).map_err(Error::Control)?;
+        let counts = |item: &Item| view.ceiling().holds(item);
+        let told = choice::add_required(&mut tools, view.catalog(), counts);
         let toolset = Arc::new(Toolset {
             name: name.clone().into(),
             description,
@@ -91,10 +94,11 @@ impl Gateway {
         // As it was saved, with its date.
         let toolset = document.toolsets.get(&toolset.name).unwrap_or(&toolset);
         let count = toolset.references.len();
+        let warnings = [told, toolset::resolve(toolset, &view).warnings].concat();
         Ok(json!({"success": true, "toolsetName": name, "autoEquipped": equips,
             "message": format!("saved `{name}` with {count} tools"),
             "toolset": toolset::info(toolset, &view, equips),
-            "warnings": toolset::resolve(toolset, &view).warnings}))
+            "warnings": warnings}))
     }
 
     async fn equip(&self, asking: &Asking<'_>, name: &str) -> Result<Value, Error> {
