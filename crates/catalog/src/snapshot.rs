@@ -4,7 +4,7 @@
 //! beside each, so that nobody has to take a name apart.
 
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use foldhash::{HashMap, HashMapExt as _};
@@ -49,7 +49,12 @@ pub struct Rules {
     pub exposure: Exposure,
     /// Whether tools that are not what they were when they were chosen are used all the same.
     pub allows_stale_references: bool,
+    /// Tools that others can't do without: a name, and those that it needs. HT-45
+    pub requires: Requirements,
 }
+
+/// Names of tools, each with those of the tools that it needs.
+pub type Requirements = Arc<[(Box<str>, Vec<Box<str>>)]>;
 
 impl Rules {
     /// What a client begins with.
@@ -158,6 +163,7 @@ pub struct Catalog {
     toolsets: Toolsets,
     exposure: Exposure,
     allows_stale_references: bool,
+    requires: Requirements,
 }
 
 /// What a spelling means in the catalog.
@@ -178,6 +184,7 @@ impl Catalog {
             toolsets: rules.toolsets.clone(),
             exposure: rules.exposure.clone(),
             allows_stale_references: rules.allows_stale_references,
+            requires: Arc::clone(&rules.requires),
             ..Catalog::default()
         };
         for kind in Kind::ALL {
@@ -201,6 +208,11 @@ impl Catalog {
     /// Whether tools that are not what they were when they were chosen are used all the same.
     pub fn allows_stale_references(&self) -> bool {
         self.allows_stale_references
+    }
+
+    /// Which tools others can't do without.
+    pub fn requires(&self) -> &[(Box<str>, Vec<Box<str>>)] {
+        &self.requires
     }
 
     /// The toolsets that items are shown for.

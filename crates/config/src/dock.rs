@@ -14,6 +14,7 @@ use ipnet::IpNet;
 use mcp::names::{Namespace, UpstreamName};
 use mcp::text::hexadecimal;
 use toml::de::DeTable;
+use upstream::limits::CALL_TIMEOUT;
 use upstream::python::environment;
 use upstream::python::scan::Source;
 
@@ -65,7 +66,7 @@ impl Default for Dock {
         Dock {
             folder: None,
             python: None,
-            call_timeout: Duration::from_secs(60),
+            call_timeout: CALL_TIMEOUT,
             calls_max: 8,
             waiting_max: 64,
             calls_a_minute: None,
@@ -168,6 +169,8 @@ pub struct Folder {
     pub packages: Vec<String>,
     /// What is wrong, each with its place.
     pub faults: Vec<String>,
+    /// Whether it must not be served: what its own file forbids is not known.
+    pub is_refused: bool,
     /// A hash over all that the folder holds.
     pub version: String,
 }
@@ -219,6 +222,7 @@ pub fn read(name: UpstreamName, namespace: Namespace, path: PathBuf) -> Folder {
         Reading { context: Context::new(&SHA256), bytes: 0, files: 0, faults: Vec::new() };
     let mut sources = Vec::new();
     let (mut manifest, mut packages) = (Manifest::default(), Vec::new());
+    let mut is_refused = false;
     for file in reading.names(&path) {
         let below = path.join(&file);
         if below.is_dir() {
@@ -230,7 +234,7 @@ pub fn read(name: UpstreamName, namespace: Namespace, path: PathBuf) -> Folder {
         let text = String::from_utf8(bytes);
         match file.as_str() {
             "tooldock.yaml" | "requirements.txt" | "pyproject.toml" => {}
-            name if name.ends_with(".py") => {}
+            name if is_python(name) => {}
             _ => continue,
         }
         let Ok(text) = text else {
@@ -240,7 +244,10 @@ pub fn read(name: UpstreamName, namespace: Namespace, path: PathBuf) -> Folder {
         match file.as_str() {
             "tooldock.yaml" => match Manifest::parse(&text) {
                 Ok(read) => manifest = read,
-                Err(problems) => reading.complain(&file, problems),
+                Err(problems) => {
+                    is_refused = true;
+                    reading.complain(&file, problems);
+                }
             },
             "requirements.txt" => match environment::requirements(&text) {
                 Ok(named) => packages = named,
@@ -258,7 +265,21 @@ pub fn read(name: UpstreamName, namespace: Namespace, path: PathBuf) -> Folder {
         }
     }
     let version = hexadecimal(reading.context.finish().as_ref());
-    Folder { name, namespace, path, sources, manifest, packages, faults: reading.faults, version }
+    Folder {
+        name,
+        namespace,
+        path,
+        sources,
+        manifest,
+        packages,
+        faults: reading.faults,
+        is_refused,
+        version,
+    }
+}
+
+fn is_python(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "py")
 }
 
 /// The dependencies of a `pyproject.toml`.
@@ -307,7 +328,7 @@ impl Reading {
         let is_too_much =
             self.files > DOCK_FILES_MAX || self.bytes.saturating_add(length) > DOCK_BYTES_MAX;
         if is_too_much || length > TOOL_FILE_BYTES_MAX {
-            if name.ends_with(".py") {
+            if is_python(name) {
                 self.faults.push(format!("{name}: over 1 MiB, or one of too many files"));
             }
             // What is so large is not read, but noticed when it changes.

@@ -1,4 +1,5 @@
-//! `${VAR}`, `${VAR:-default}` and `${secret:NAME}` in a text.
+//! `${VAR}` and `${VAR:-default}` in a text; `${secret:NAME}`, which is looked up later; and `${context.KEY}`, whose
+//! values only clients know.
 //!
 //! Problems name variables and never show the text around them, which may be secret.
 
@@ -7,25 +8,28 @@ use upstream::template::Template;
 
 use crate::Environment;
 
+/// Why a secret can't be named in a place.
+pub const SECRET_IS_SEEN: &str = "uses `${secret:…}`, which only `env` and `headers` may: others can \
+    read the rest; put it there";
+
 /// Puts in the values of the variables, or says everything that prevents it.
 pub fn expand(text: &str, environment: Environment<'_>) -> Result<String, Vec<String>> {
     let mut expanded = String::new();
-    walk(text, environment, |part| {
-        match part {
-            Part::Text(text) => expanded.push_str(text),
-            Part::Secret(_) => {
-                return Err("uses `${secret:…}`, which only `env` and `headers` may: others can \
-                    read the rest; put it there"
-                    .into());
-            }
+    walk(text, environment, |part| match part {
+        Part::Text(text) => {
+            expanded.push_str(text);
+            Ok(())
         }
-        Ok(())
+        Part::Secret(_) => Err(SECRET_IS_SEEN.into()),
+        Part::Value { .. } => Err("uses `${context.…}`, which is not available here; it is for \
+             `env`, `args` and `headers` of servers"
+            .into()),
     })?;
     Ok(expanded)
 }
 
-/// The same, with the secrets named that are meant for a namespace.
-pub fn expand_with_secrets(
+/// The same where secrets may be named, as they count for a namespace, and clients may have a word.
+pub fn template(
     text: &str,
     environment: Environment<'_>,
     namespace: &str,
@@ -34,6 +38,7 @@ pub fn expand_with_secrets(
     walk(text, environment, |part| {
         match part {
             Part::Text(text) => template.push_text(text),
+            Part::Value { key, default } => template.push_value(key, default),
             Part::Secret(key) => template
                 .push_secret(namespace, key)
                 .map_err(|error| format!("names the secret `{}`, which {error}", shorten(key)))?,
@@ -48,6 +53,11 @@ enum Part<'a> {
     Text(&'a str),
     /// The name of a secret.
     Secret(&'a str),
+    /// What a client sends under a key, or what stands for it.
+    Value {
+        key: &'a str,
+        default: &'a str,
+    },
 }
 
 fn walk(
@@ -70,9 +80,12 @@ fn walk(
             rest = "";
             break;
         };
-        let taken = match inside.strip_prefix("secret:") {
-            Some(key) => take(Part::Secret(key)),
-            None => value_of(inside, environment).and_then(|value| take(Part::Text(&value))),
+        let taken = match (inside.strip_prefix("secret:"), inside.strip_prefix("context.")) {
+            (Some(key), _) => take(Part::Secret(key)),
+            (None, Some(inside)) => of_client(inside).and_then(&mut take),
+            (None, None) => {
+                value_of(inside, environment).and_then(|value| take(Part::Text(&value)))
+            }
         };
         problems.extend(taken.err());
         rest = after;
@@ -87,13 +100,6 @@ fn value_of(inside: &str, environment: Environment<'_>) -> Result<String, String
         Some((name, default)) => (name, Some(default)),
         None => (inside, None),
     };
-    if name.starts_with("context.") {
-        return Err(
-            "uses `${context.…}`, which is not available here; use an environment variable, \
-            `${VAR}`"
-                .into(),
-        );
-    }
     let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if name.is_empty()
         || name.starts_with(|c: char| c.is_ascii_digit())
@@ -125,9 +131,28 @@ fn value_of(inside: &str, environment: Environment<'_>) -> Result<String, String
     }
 }
 
+/// The place of a value that a client sends. What it does not send is empty.
+fn of_client(inside: &str) -> Result<Part<'_>, String> {
+    let (key, default) = inside.split_once(":-").unwrap_or((inside, ""));
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let is_key = |part: &str| !part.is_empty() && part.chars().all(is_allowed);
+    if !key.split('.').all(is_key) {
+        return Err("has `${context.…}` without a key; use letters, digits, `_`, `-`, and `.` \
+             between keys, as in `${context.user.name}`"
+            .into());
+    }
+    if default.contains("${") {
+        let key = shorten(key);
+        return Err(format!("has `${{…}}` in the default of `context.{key}`; write it out"));
+    }
+    Ok(Part::Value { key, default })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{expand, expand_with_secrets};
+    use upstream::template::Template;
+
+    use super::{expand, template};
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
@@ -180,6 +205,27 @@ mod tests {
     }
 
     #[test]
+    fn values_of_clients_keep_their_places() {
+        // TC-35
+        let environment = |_: &str| Some("x".to_owned());
+        let check = |text: &str, expected: &str| {
+            let read = template(text, &environment, "git");
+            let read = read.unwrap_or_else(|problems| Template::from(problems.join("\n")));
+            assert_eq!(read.written(), expected);
+        };
+        check(
+            "a ${context.key} ${VAR} ${context.user.name:-no one}",
+            "a <key:> x <user.name:no one>",
+        );
+        check("$${context.key}", "${context.key}");
+        let keyless = "has `${context.…}` without a key; use letters, digits, `_`, `-`, and `.` \
+            between keys, as in `${context.user.name}`";
+        check("${context.}", keyless);
+        check("${context.a..b}", keyless);
+        check("${context.a:-${B}", "has `${…}` in the default of `context.a`; write it out");
+    }
+
+    #[test]
     fn secrets_and_context_are_not_available_everywhere() {
         check(
             "${secret:TOKEN}",
@@ -188,27 +234,9 @@ mod tests {
         );
         check(
             "${context.user}",
-            "uses `${context.…}`, which is not available here; \
-             use an environment variable, `${VAR}`",
+            "uses `${context.…}`, which is not available here; it is for `env`, `args` and \
+             `headers` of servers",
         );
-    }
-
-    #[test]
-    fn secrets_are_named_and_not_looked_up() {
-        let environment = |name: &str| (name == "USER").then(|| "ada".to_owned());
-        let expand = |text| expand_with_secrets(text, &environment, "slack");
-        let template = expand("${USER}:${secret:TOKEN}$${x}").unwrap();
-        let names: Vec<String> = template.secrets().map(|name| name.key.to_string()).collect();
-        assert_eq!((names, template.plain()), (vec!["TOKEN".to_owned()], None));
-        assert_eq!(expand("${USER}").unwrap().plain(), Some("ada"));
-        let problem = |text| expand(text).unwrap_err().join("\n");
-        assert_eq!(
-            problem("${secret:LD_PRELOAD}"),
-            "names the secret `LD_PRELOAD`, which decides how programs are started, so it can't be \
-             a secret; use another name"
-        );
-        assert!(problem("${secret:}").contains("is no name of a secret"));
-        assert!(problem("${secret:TOKEN:-x}").contains("is no name of a secret"));
     }
 
     #[test]
@@ -222,5 +250,23 @@ mod tests {
             check(text, nameless);
         }
         check("${NONE:-${USER}}", "has `${…}` in the default of `NONE`; write the default out");
+    }
+
+    #[test]
+    fn secrets_are_named_and_not_looked_up() {
+        let environment = |name: &str| (name == "USER").then(|| "ada".to_owned());
+        let expand = |text| template(text, &environment, "slack");
+        let template = expand("${USER}:${secret:TOKEN}$${x}").unwrap();
+        let names: Vec<String> = template.secrets().map(|name| name.key.to_string()).collect();
+        assert_eq!((names, template.plain()), (vec!["TOKEN".to_owned()], None));
+        assert_eq!(expand("${USER}").unwrap().plain(), Some("ada"));
+        let problem = |text| expand(text).unwrap_err().join("\n");
+        assert_eq!(
+            problem("${secret:LD_PRELOAD}"),
+            "names the secret `LD_PRELOAD`, which decides how programs are started, so it can't be \
+             a secret; use another name"
+        );
+        assert!(problem("${secret:}").contains("is no name of a secret"));
+        assert!(problem("${secret:TOKEN:-x}").contains("is no name of a secret"));
     }
 }

@@ -40,6 +40,8 @@ pub(crate) struct Faults<'t> {
     /// Where each line begins, so that telling a place does not read the text again.
     line_starts: Vec<usize>,
     found: Vec<(Option<usize>, String)>,
+    /// What is no fault but should be known.
+    warnings: Vec<(usize, String)>,
 }
 
 impl<'t> Faults<'t> {
@@ -50,12 +52,27 @@ impl<'t> Faults<'t> {
             text,
             line_starts: std::iter::once(0).chain(after_newlines).collect(),
             found: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
     /// Notes a problem at a byte of the text, or with the whole of it.
     pub fn report(&mut self, at: impl Into<Option<usize>>, problem: impl Into<String>) {
         self.found.push((at.into(), problem.into()));
+    }
+
+    /// Notes what an operator should know, though it can be used as it is.
+    pub fn warn(&mut self, at: usize, words: impl Into<String>) {
+        self.warnings.push((at, words.into()));
+    }
+
+    /// What was noted so, in the order of the text; of a flood only the beginning.
+    pub fn warnings(&mut self) -> Vec<Fault> {
+        self.warnings.sort_by_key(|(at, _)| *at);
+        let mut warnings = std::mem::take(&mut self.warnings);
+        warnings.truncate(FAULTS_MAX);
+        let warning = |(at, words)| self.fault(Some(self.place_of(at)), words);
+        warnings.into_iter().map(warning).collect()
     }
 
     /// The line of a byte of the text, from 1.

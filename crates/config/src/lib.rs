@@ -19,7 +19,9 @@ mod file;
 mod json;
 mod limits;
 mod reader;
+mod session_context;
 mod syntax;
+mod toolception;
 mod toolman_json;
 mod tools_toml;
 mod toolsets;
@@ -28,6 +30,7 @@ use std::path::Path;
 
 use catalog::policy::permissions::Permissions;
 use catalog::scope::Scope;
+use catalog::session_context::SessionContext;
 use catalog::snapshot::Rules;
 use catalog::surface::Surface;
 use mcp::names::Namespace;
@@ -40,6 +43,7 @@ use crate::http::Http;
 use crate::performance::Performance;
 use crate::policies::Rulebook;
 use crate::tasks::TaskPattern;
+pub use crate::tools_toml::routes::Route;
 
 /// What a configuration says.
 #[derive(Clone, Debug)]
@@ -52,16 +56,22 @@ pub struct Config {
     pub rulebook: Rulebook,
     /// Which toolsets clients are granted.
     pub permissions: Permissions,
+    /// What clients may say when they connect, if anything.
+    pub session_context: Option<SessionContext>,
     pub performance: Performance,
     /// Which tools tasks need, by their words.
     pub tasks: Vec<TaskPattern>,
     pub http: Http,
     /// Paths beside the usual one, with what is shown there.
     pub endpoints: Vec<(String, Scope)>,
+    /// Paths that call a tool each.
+    pub routes: Vec<Route>,
     /// `None` where the file says nothing of it.
     pub audit: Option<Audit>,
     /// How folders of Python tools are served; `None` where the file says nothing of it.
     pub dock: Option<Dock>,
+    /// What an operator should know, though it is no fault.
+    pub warnings: Vec<Fault>,
 }
 
 /// One server and the prefix of its names.
@@ -107,7 +117,8 @@ pub fn parse(text: &str, surroundings: &Surroundings<'_>) -> Result<Config, Vec<
     let table = parse(text, &mut faults);
     let Some(table) = table else { return Err(faults.in_order()) };
     let read = if is_json { toolman_json::read } else { tools_toml::read };
-    let config = read(&table, surroundings, &mut faults);
+    let mut config = read(&table, surroundings, &mut faults);
+    config.warnings = faults.warnings();
     let faults = faults.in_order();
     if faults.is_empty() { Ok(config) } else { Err(faults) }
 }

@@ -12,14 +12,15 @@ use mcp::names::Namespace;
 use mcp::text::shorten;
 use toml::de::DeTable;
 use upstream::launch::Launch;
-use upstream::limits::{CALL_TIMEOUT, RESTART_DELAY_MAX, STARTUP_TIMEOUT};
+use upstream::limits::RESTART_DELAY_MAX;
 use upstream::remote::{Headers, Remote, Transport};
-use upstream::supervisor::{EraChoice, Restart, SessionChoice, Settings};
+use upstream::supervisor::{Restart, Settings};
 
 use crate::fault::Faults;
 use crate::reader::Section;
+use crate::tools_toml::server::Circumstances;
 use crate::tools_toml::{self, server};
-use crate::{Config, Server, Surroundings, performance};
+use crate::{Config, Server, Surroundings, performance, session_context, toolception};
 
 /// Reads the file's table. What is returned counts only if no fault was found.
 pub fn read(
@@ -27,8 +28,15 @@ pub fn read(
     surroundings: &Surroundings<'_>,
     faults: &mut Faults<'_>,
 ) -> Config {
+    let translated = toolception::is_meant(table).then(|| toolception::translate(table, faults));
+    let (table, usual) = match &translated {
+        Some((translated, surface)) => (translated, *surface),
+        None => (table, Surface::Filter),
+    };
     let mut top = Section::new(table, "at the top");
     let performance = performance::read(&mut top, faults);
+    let session_context = session_context::read_json(&mut top, surroundings, faults);
+    let circumstances = Circumstances { surroundings, context: session_context.as_ref() };
     let mut drafts = Vec::new();
     let mut exposed = BTreeMap::new();
     let remote = remote_tools(&mut top, surroundings, faults);
@@ -39,7 +47,7 @@ pub fn read(
     }
     let entries = found.and_then(|value| value.entries(faults)).unwrap_or_default();
     for (index, (name, value)) in entries.iter().enumerate() {
-        let draft = server::read_named(name, value, index + 1, surroundings, faults);
+        let draft = server::read_named(name, value, index + 1, circumstances, faults);
         if let Some(patterns) = draft.as_ref().and_then(|draft| draft.tools.clone()) {
             let at = format!("servers.{}.tools", shorten(name)).into();
             exposed.insert(Box::from(*name), Listed { at, patterns });
@@ -50,12 +58,13 @@ pub fn read(
     for key in ["$schema", "version", "description", "metadata"] {
         _ = top.get(key);
     }
-    let mut servers = server::finish(drafts, performance.call_timeout, faults);
+    let mut servers =
+        server::finish(drafts, circumstances.context, performance.call_timeout, faults);
     if let Some((server, listed)) = remote {
         exposed.insert(server.settings.name.as_str().into(), listed);
         servers.push(server);
     }
-    let mut config = tools_toml::rest(top, servers, Surface::Filter, surroundings, faults);
+    let mut config = tools_toml::rest(top, servers, usual, surroundings, faults);
     if !exposed.is_empty() {
         // Servers that say nothing show all that they have, as these files mean it.
         let policies = &mut config.rulebook.policies;
@@ -64,7 +73,7 @@ pub fn read(
             policies.exposed.entry(server).or_insert(listed);
         }
     }
-    Config { performance, ..config }
+    Config { session_context, performance, ..config }
 }
 
 /// The gateway elsewhere of a `client-config.json`, whose address is in the environment, and what is to be
@@ -95,14 +104,8 @@ fn remote_tools(
     }
     let remote = Remote { url, transport: Transport::Auto, headers };
     let settings = Settings {
-        name: "remote".parse().ok()?,
-        launch: Launch::Url(remote),
-        era: EraChoice::Auto,
-        session: SessionChoice::Shared,
         restart: Restart::OnFailure { delay_max: RESTART_DELAY_MAX },
-        startup_timeout: STARTUP_TIMEOUT,
-        call_timeout: CALL_TIMEOUT,
-        idle_timeout: None,
+        ..Settings::new("remote".parse().ok()?, Launch::Url(remote))
     };
     let server = Server {
         namespace: Namespace::default(),

@@ -6,6 +6,7 @@ mod endpoints;
 mod http;
 mod names;
 mod remote;
+pub mod routes;
 pub mod server;
 mod tokens;
 
@@ -21,7 +22,10 @@ use crate::fault::Faults;
 use crate::limits::PATTERNS_MAX;
 use crate::performance::Performance;
 use crate::reader::{Section, Value};
-use crate::{Config, Server, Surroundings, exposure, performance, policies, tasks, toolsets};
+use crate::tools_toml::server::Circumstances;
+use crate::{
+    Config, Server, Surroundings, exposure, performance, policies, session_context, tasks, toolsets,
+};
 
 /// The keys that are often written below `[[servers]]` by mistake.
 const TOP_KEYS: [&str; 5] =
@@ -35,14 +39,15 @@ pub fn read(
 ) -> Config {
     let mut top = Section::new(table, "at the top");
     let performance = performance::read(&mut top, faults);
+    let session_context = session_context::read(&mut top, surroundings, faults);
+    let circumstances = Circumstances { surroundings, context: session_context.as_ref() };
     let has_dock = top.get("dock").is_some();
-    let written = top.get("servers");
-    let servers = match written {
+    let servers = match top.get("servers") {
         None if has_dock => Vec::new(),
-        written => servers(written.as_ref(), &performance, surroundings, faults),
+        written => servers(written.as_ref(), &performance, circumstances, faults),
     };
     let config = rest(top, servers, Surface::default(), surroundings, faults);
-    Config { performance, ..config }
+    Config { session_context, performance, ..config }
 }
 
 /// Reads what all formats have besides their servers.
@@ -58,6 +63,65 @@ pub fn rest(
         let styles = [("underscore", UriStyle::Underscore), ("rfc", UriStyle::Rfc)];
         value.choice(&styles, faults)
     });
+    let (surfaces, surface) = surfaces(&mut top, usual, faults);
+    let http = top.get("http").map(|value| http::read(&value, surroundings, faults));
+    let mut http = http.unwrap_or_default();
+    if let Some(value) = top.get("tokens") {
+        http.tokens = tokens::read(&value, surroundings, faults);
+    }
+    let toolsets = top.get("toolsets").map(|value| toolsets::read(&value, faults));
+    let toolsets = toolsets.unwrap_or_default();
+    let allows_stale = top.get("allow_stale_refs").and_then(|value| value.boolean(faults));
+    let requires = top.get("requires").map(|value| toolsets::requires(&value, faults));
+    let permissions = top.get("permissions");
+    let permissions = permissions.map(|value| toolsets::permissions(&value, &toolsets, faults));
+    let rulebook = policies::read(&mut top, surroundings, faults);
+    let tasks = top.get("task_based_tool_selection");
+    let tasks = tasks.map(|value| tasks::read(&value, faults)).unwrap_or_default();
+    let audit = top.get("audit").map(|value| audit::read(&value, surroundings, faults));
+    let dock = top.get("dock").map(|value| dock::read(&value, surroundings, faults));
+    let endpoints = top.get("endpoints");
+    let namespaces: Vec<_> = servers.iter().map(|server| &server.namespace).collect();
+    let endpoints =
+        endpoints.map(|value| endpoints::read(&value, &surfaces, surface, &namespaces, faults));
+    let endpoints = endpoints.unwrap_or_default();
+    let places: Vec<_> = endpoints.iter().map(|(path, _): &(String, Scope)| &**path).collect();
+    let routes = top.get("routes").map(|value| routes::read(&value, &places, faults));
+    let mut shown = vec![surface];
+    shown.extend(endpoints.iter().map(|(_, scope): &(String, Scope)| scope.surface));
+    let exposure = exposure::read(&mut top, &toolsets, &shown, faults);
+    top.close(&[], faults);
+    Config {
+        servers,
+        rules: Rules {
+            starts_on: starts_on.unwrap_or_default(),
+            uri_style: uri_style.unwrap_or_default(),
+            toolsets,
+            exposure,
+            allows_stale_references: allows_stale.unwrap_or(false),
+            requires: requires.unwrap_or_default().into(),
+        },
+        surface,
+        rulebook,
+        permissions: permissions.unwrap_or_default(),
+        performance: Performance::default(),
+        session_context: None,
+        tasks,
+        http,
+        endpoints,
+        routes: routes.unwrap_or_default(),
+        audit,
+        dock,
+        warnings: Vec::new(),
+    }
+}
+
+/// All surfaces by their names, and the one that is shown where nothing else is said.
+fn surfaces(
+    top: &mut Section<'_>,
+    usual: Surface,
+    faults: &mut Faults<'_>,
+) -> ([(&'static str, Surface); 7], Surface) {
     let inactive = top.get("inactive").and_then(|value| {
         let words = [("hidden", Inactive::Hidden), ("stub", Inactive::Stub)];
         value.choice(&words, faults)
@@ -74,49 +138,7 @@ pub fn rest(
     ];
     let surface = top.get("surface").and_then(|value| value.choice(&surfaces, faults));
     let surface = surface.unwrap_or(if usual == Surface::default() { activate } else { usual });
-    let http = top.get("http").map(|value| http::read(&value, surroundings, faults));
-    let mut http = http.unwrap_or_default();
-    if let Some(value) = top.get("tokens") {
-        http.tokens = tokens::read(&value, surroundings, faults);
-    }
-    let toolsets = top.get("toolsets").map(|value| toolsets::read(&value, faults));
-    let toolsets = toolsets.unwrap_or_default();
-    let allows_stale = top.get("allow_stale_refs").and_then(|value| value.boolean(faults));
-    let permissions = top.get("permissions");
-    let permissions = permissions.map(|value| toolsets::permissions(&value, &toolsets, faults));
-    let rulebook = policies::read(&mut top, surroundings, faults);
-    let tasks = top.get("task_based_tool_selection");
-    let tasks = tasks.map(|value| tasks::read(&value, faults)).unwrap_or_default();
-    let audit = top.get("audit").map(|value| audit::read(&value, surroundings, faults));
-    let dock = top.get("dock").map(|value| dock::read(&value, surroundings, faults));
-    let endpoints = top.get("endpoints");
-    let namespaces: Vec<_> = servers.iter().map(|server| &server.namespace).collect();
-    let endpoints =
-        endpoints.map(|value| endpoints::read(&value, &surfaces, surface, &namespaces, faults));
-    let endpoints = endpoints.unwrap_or_default();
-    let mut shown = vec![surface];
-    shown.extend(endpoints.iter().map(|(_, scope): &(String, Scope)| scope.surface));
-    let exposure = exposure::read(&mut top, &toolsets, &shown, faults);
-    top.close(&[], faults);
-    Config {
-        servers,
-        rules: Rules {
-            starts_on: starts_on.unwrap_or_default(),
-            uri_style: uri_style.unwrap_or_default(),
-            toolsets,
-            exposure,
-            allows_stale_references: allows_stale.unwrap_or(false),
-        },
-        surface,
-        rulebook,
-        permissions: permissions.unwrap_or_default(),
-        performance: Performance::default(),
-        tasks,
-        http,
-        endpoints,
-        audit,
-        dock,
-    }
+    (surfaces, surface)
 }
 
 pub fn patterns(value: &Value<'_>, faults: &mut Faults<'_>) -> Patterns {
@@ -143,7 +165,7 @@ pub fn patterns(value: &Value<'_>, faults: &mut Faults<'_>) -> Patterns {
 fn servers(
     value: Option<&Value<'_>>,
     performance: &Performance,
-    surroundings: &Surroundings<'_>,
+    circumstances: Circumstances<'_>,
     faults: &mut Faults<'_>,
 ) -> Vec<Server> {
     let elements = match value.map(|value| (value, value.node())) {
@@ -160,9 +182,9 @@ fn servers(
     }
     let mut drafts = Vec::new();
     for (index, element) in elements.unwrap_or_default().iter().enumerate() {
-        drafts.extend(server::read(element, index + 1, surroundings, faults));
+        drafts.extend(server::read(element, index + 1, circumstances, faults));
     }
-    server::finish(drafts, performance.call_timeout, faults)
+    server::finish(drafts, circumstances.context, performance.call_timeout, faults)
 }
 
 #[cfg(test)]

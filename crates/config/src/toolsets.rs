@@ -58,6 +58,16 @@ fn toolset(name: &str, value: &Value<'_>, faults: &mut Faults<'_>) -> Option<Too
     })
 }
 
+/// `[requires]`: tools, each with those that it can't do without. HT-45
+pub fn requires(value: &Value<'_>, faults: &mut Faults<'_>) -> Vec<(Box<str>, Vec<Box<str>>)> {
+    let mut requires = Vec::new();
+    for (name, value) in value.entries(faults).unwrap_or_default() {
+        let needs = value.strings("tool", faults);
+        requires.push((name.into(), needs.into_iter().map(|(_, need)| need.into()).collect()));
+    }
+    requires
+}
+
 pub fn permissions(value: &Value<'_>, toolsets: &Toolsets, faults: &mut Faults<'_>) -> Permissions {
     let Some(mut section) = value.section("in `[permissions]`", faults) else {
         return Permissions::default();

@@ -19,6 +19,7 @@ use mcp::rpc::{self, Outcome, Raw};
 use mcp::version::Revision;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
+use upstream::context::Context;
 use upstream::relay::{Ask, Upcall};
 
 use crate::auth::Caller;
@@ -64,6 +65,8 @@ pub struct Client {
     pub(crate) id: u64,
     pub(crate) owner: Owner,
     pub caller: Caller,
+    /// What it has said for servers of its own.
+    pub(crate) context: Option<Arc<Context>>,
     stage: watch::Sender<Stage>,
     introduction: OnceLock<Introduction>,
     /// Cancelled when the client has asked for the last time.
@@ -123,7 +126,7 @@ struct PendingAsk {
 impl Client {
     pub(crate) fn new(
         id: u64,
-        caller: Caller,
+        (caller, context): (Caller, Option<Arc<Context>>),
         owner: Owner,
         view: Arc<View>,
         lost_notices: Arc<AtomicU64>,
@@ -144,6 +147,7 @@ impl Client {
             id,
             owner,
             caller,
+            context,
             stage: watch::Sender::new(stage),
             introduction,
             leaving: CancellationToken::new(),

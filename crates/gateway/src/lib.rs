@@ -2,6 +2,7 @@
 //!
 //! Knows no HTTP, no files, no command line. Doors hand it messages; it hands back answers.
 
+pub use catalog::schema;
 pub use upstream::answer;
 
 pub mod audit;
@@ -16,11 +17,13 @@ pub mod limits;
 pub mod members;
 pub mod metrics;
 pub mod outbox;
+pub mod own_tools;
 pub mod place;
 pub mod refresh;
 pub mod request;
 
 mod consent;
+mod context;
 mod controls;
 mod lazy;
 mod listeners;
@@ -38,6 +41,7 @@ use arc_swap::ArcSwap;
 use catalog::policy::Policies;
 use catalog::policy::permissions::Permissions;
 use catalog::scope::Scope;
+use catalog::session_context::SessionContext;
 use catalog::snapshot::{Catalog, Rules};
 use catalog::surface::Surface;
 use catalog::toolset::Toolset;
@@ -49,6 +53,7 @@ use mcp::version::Spoken;
 use tokio::sync::{OnceCell, mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
+use upstream::context::Context;
 use upstream::launch::Spawner;
 use upstream::supervisor::{Phase, Settings as UpstreamSettings, Upstream};
 
@@ -56,7 +61,8 @@ use crate::audit::Trail;
 use crate::auth::{Caller, Identity};
 use crate::client::{Client, Owner};
 use crate::consent::Consents;
-use crate::library::Store;
+use crate::context::Principal;
+use crate::library::{InMemory, Store};
 use crate::limits::{EVENTS_MAX, PRINCIPALS_MAX, SETTLE_MAX, SETTLE_QUIET, STOP_MAX};
 use crate::members::{Members, Starter};
 use crate::memory::Memory;
@@ -74,11 +80,30 @@ pub struct Settings {
     pub rules: Rules,
     pub policies: Policies,
     pub permissions: Permissions,
+    /// What clients may say when they connect, if anything.
+    pub session_context: Option<SessionContext>,
     /// Where users save their toolsets.
     pub library: Arc<dyn Store>,
     pub pace: Pace,
     pub surface: Surface,
     pub spoken: Spoken,
+}
+
+impl Settings {
+    /// The usual ones: everything may be seen by everybody, and what is saved is forgotten at the end.
+    pub fn new(surface: Surface, upstreams: Vec<Member>) -> Settings {
+        Settings {
+            upstreams,
+            rules: Rules::default(),
+            policies: Policies::default(),
+            permissions: Permissions::default(),
+            session_context: None,
+            library: Arc::new(InMemory::default()),
+            pace: Pace::default(),
+            surface,
+            spoken: Spoken::default(),
+        }
+    }
 }
 
 /// How much is done at once, and what is not done twice.
@@ -115,6 +140,7 @@ struct Shared {
     rules: Rules,
     policies: Policies,
     permissions: Permissions,
+    session_context: Option<SessionContext>,
     library: Arc<dyn Store>,
     /// The toolset that clients begin with where one can be equipped: the last one, looked up once.
     last_equipped: OnceLock<Option<Arc<Toolset>>>,
@@ -149,9 +175,12 @@ struct Shared {
     winding_down: CancellationToken,
 }
 
+/// Who asks, where, and what it says for servers of its own.
+type PrincipalKey = (Arc<Identity>, Arc<Scope>, Option<Arc<Context>>);
+
 struct Clients {
     connected: HashMap<u64, Arc<Client>>,
-    principals: HashMap<(Arc<Identity>, Arc<Scope>), Arc<Client>>,
+    principals: HashMap<PrincipalKey, Principal>,
     /// The view that a client begins with, in each scope that somebody has connected to.
     initial: HashMap<Arc<Scope>, Arc<View>>,
     /// All that there is, kept where tools are counted.
@@ -161,11 +190,9 @@ struct Clients {
 impl Clients {
     /// Forgets the principals for whom nothing is under way, with what they have chosen.
     fn forget_idle_principals(&mut self) {
-        // One is held here and one among all that are connected.
-        let is_idle = |client: &Arc<Client>| Arc::strong_count(client) <= 2;
-        let idle = self.principals.extract_if(|_, client| is_idle(client));
-        for (_, client) in idle {
-            self.connected.remove(&client.id);
+        let idle = self.principals.extract_if(|_, principal| principal.is_idle());
+        for (_, principal) in idle {
+            self.connected.remove(&principal.client.id);
         }
     }
 
@@ -193,6 +220,7 @@ impl Gateway {
             rules: settings.rules,
             policies: settings.policies,
             permissions: settings.permissions,
+            session_context: settings.session_context,
             last_equipped: OnceLock::new(),
             library: settings.library,
             pace: settings.pace,
@@ -224,23 +252,28 @@ impl Gateway {
 
     /// A new client, not yet introduced.
     pub fn connect(&self, caller: Caller, owner: Owner, place: &Place) -> Arc<Client> {
-        self.admit(&mut self.clients(), caller, owner, &place.0)
+        self.admit(&mut self.clients(), caller, owner, place)
     }
 
     /// The one client of a proven caller whose requests belong to no session.
     pub fn principal(&self, caller: &Caller, place: &Place) -> Arc<Client> {
-        let (mut clients, scope) = (self.clients(), &place.0);
-        let view = self.initial_view(&mut clients, scope);
-        let key = (Arc::clone(&caller.identity), Arc::clone(view.scope()));
-        if let Some(client) = clients.principals.get(&key) {
-            return Arc::clone(client);
+        let mut clients = self.clients();
+        let view = self.initial_view(&mut clients, &place.scope);
+        let key = (Arc::clone(&caller.identity), Arc::clone(view.scope()), place.context.clone());
+        if let Some(principal) = clients.principals.get_mut(&key) {
+            principal.last_used = Instant::now();
+            return Arc::clone(&principal.client);
+        }
+        if place.context.is_some() {
+            self.make_room_for_context(&mut clients);
         }
         if clients.principals.len() >= PRINCIPALS_MAX {
             clients.forget_idle_principals();
             self.review_needs_of(&clients);
         }
-        let client = self.admit(&mut clients, caller.clone(), Owner::Principal, scope);
-        clients.principals.insert(key, Arc::clone(&client));
+        let client = self.admit(&mut clients, caller.clone(), Owner::Principal, place);
+        let principal = Principal { client: Arc::clone(&client), last_used: Instant::now() };
+        clients.principals.insert(key, principal);
         client
     }
 
@@ -249,15 +282,16 @@ impl Gateway {
         clients: &mut Clients,
         caller: Caller,
         owner: Owner,
-        scope: &Scope,
+        place: &Place,
     ) -> Arc<Client> {
-        let view = self.initial_view(clients, scope);
+        let view = self.initial_view(clients, &place.scope);
         self.wake_for(&view);
         let id = self.0.last_client.fetch_add(1, Ordering::Relaxed);
         tracing::info!(client = id, agent = caller.identity.agent.as_deref(), "connected");
         let lost = Arc::clone(&self.0.metrics.lost_notices);
-        let client =
-            Arc::new(Client::new(id, caller, owner, view, lost, self.0.pace.calls_at_once));
+        let who = (caller, place.context.clone());
+        let client = Client::new(id, who, owner, view, lost, self.0.pace.calls_at_once);
+        let client = Arc::new(client);
         clients.connected.insert(id, Arc::clone(&client));
         client
     }

@@ -29,6 +29,11 @@ pub const NAME_BYTES_MAX: usize = 256;
 /// Callers without a session whose choices are remembered; of more, those that ask nothing now are
 /// forgotten.
 pub const PRINCIPALS_MAX: usize = 4_096;
+/// Of these, those who say something for servers of their own; of more, those that were heard of least lately
+/// are forgotten.
+pub const CONTEXTS_MAX: usize = 1_000;
+/// Bytes of what a client says for servers of its own.
+pub const CONTEXT_BYTES_MAX: usize = 16 * 1024;
 /// Calls whose consent is remembered while they go on.
 pub const CONSENTS_MAX: usize = 10_000;
 /// Of the arguments of a call, how much a person is shown who is asked for consent.
@@ -50,6 +55,11 @@ pub const RECORDS_GATHER: Duration = Duration::from_millis(20);
 /// Of an upstream's instructions, how much is passed on.
 pub const INSTRUCTIONS_CHARS_MAX: usize = 4_000;
 
+/// Bytes on their way to and from tools of the program's own.
+pub const OWN_PIPE_BYTES: usize = 64 * 1024;
+/// Answers of theirs that wait to be taken.
+pub const OWN_ANSWERS_MAX: usize = 64;
+
 /// How long a handshake waits for upstreams that are still starting, at most.
 pub const SETTLE_MAX: Duration = Duration::from_secs(10);
 /// It goes on sooner when no further upstream has come for this long.
@@ -61,5 +71,7 @@ pub const LAZY_START_MAX: Duration = Duration::from_secs(30);
 pub const CONSENT_MAX: Duration = Duration::from_mins(5);
 /// How long to wait at most before looking at the clock again, where rules depend on it.
 pub const EDGE_LOOK_MAX: Duration = Duration::from_secs(30);
+/// A caller who says something for servers of its own and has not asked for so long is forgotten.
+pub const CONTEXT_IDLE_MAX: Duration = Duration::from_hours(1);
 /// How long the end of all upstreams is waited for; their guards go on alone.
 pub const STOP_MAX: Duration = Duration::from_secs(3);

@@ -7,13 +7,18 @@ use catalog::policy::{Rights, Who};
 use catalog::scope::Scope;
 use catalog::surface::Surface;
 use mcp::names::Namespace;
+use upstream::context::Context;
 
 use crate::Gateway;
 use crate::auth::Caller;
 
 /// A place; what it shows is the catalog's matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place(pub(crate) Arc<Scope>);
+pub struct Place {
+    pub(crate) scope: Arc<Scope>,
+    /// What the client has said there for servers of its own.
+    pub(crate) context: Option<Arc<Context>>,
+}
 
 /// Why a client can't be shown where it wants to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,14 +34,14 @@ pub enum Misplaced {
 
 impl Place {
     pub fn new(scope: Scope) -> Place {
-        Place(Arc::new(scope))
+        Place { scope: Arc::new(scope), context: None }
     }
 }
 
 impl Gateway {
     /// Where clients connect that name no other place.
     pub fn place(&self) -> Place {
-        Place(Arc::clone(&self.0.scope))
+        Place { scope: Arc::clone(&self.0.scope), context: None }
     }
 
     /// A place as a caller may see it, narrowed to the namespace that was named, if one was.
@@ -48,17 +53,18 @@ impl Gateway {
     ) -> Result<Place, Misplaced> {
         let rights = self.rights_at(place, caller)?;
         let Some(named) = namespace else {
-            let needs_one = place.0.surface == Surface::Namespace && place.0.namespace.is_none();
+            let needs_one =
+                place.scope.surface == Surface::Namespace && place.scope.namespace.is_none();
             if needs_one {
                 return Err(Misplaced::NamespaceMissing);
             }
-            let is_same = place.0.rights == rights;
-            return Ok(if is_same { place.clone() } else { Place::new(place.0.with(rights)) });
+            let is_same = place.scope.rights == rights;
+            return Ok(if is_same { place.clone() } else { Place::new(place.scope.with(rights)) });
         };
         let mut namespaces = self.namespaces_in(place, caller).into_iter();
         let found = namespaces.find(|known| known.as_str() == named);
         let namespace = Some(found.ok_or(Misplaced::NamespaceUnknown)?.clone());
-        Ok(Place::new(Scope { namespace, ..place.0.with(rights) }))
+        Ok(Place::new(Scope { namespace, ..place.scope.with(rights) }))
     }
 
     /// A place with no other tools than those of some toolsets, or single ones; `None` if there are none
@@ -73,8 +79,8 @@ impl Gateway {
         if narrowing.is_empty() {
             return None;
         }
-        let scope = Scope { narrowing: Some(Arc::new(narrowing)), ..Scope::clone(&place.0) };
-        Some(Place::new(scope))
+        let scope = Scope { narrowing: Some(Arc::new(narrowing)), ..Scope::clone(&place.scope) };
+        Some(Place { scope: Arc::new(scope), context: place.context.clone() })
     }
 
     /// Whether the configuration has such a toolset.
@@ -85,7 +91,7 @@ impl Gateway {
     /// The rights of a caller at a place, where toolsets may have to be granted.
     fn rights_at(&self, place: &Place, caller: &Caller) -> Result<Rights, Misplaced> {
         let rights = self.rights_of(caller);
-        if place.0.surface != Surface::Permission {
+        if place.scope.surface != Surface::Permission {
             return Ok(rights);
         }
         let permissions = &self.0.permissions;
@@ -101,7 +107,7 @@ impl Gateway {
 
     /// Whether a caller has the rights that a place was entered by.
     pub fn still_stands(&self, place: &Place, caller: &Caller) -> bool {
-        self.rights_at(place, caller).is_ok_and(|rights| rights == place.0.rights)
+        self.rights_at(place, caller).is_ok_and(|rights| rights == place.scope.rights)
     }
 
     fn rights_of(&self, caller: &Caller) -> Rights {
@@ -112,11 +118,11 @@ impl Gateway {
     /// The namespaces that a place can be narrowed to by a caller, who may see something there.
     pub fn namespaces_in(&self, place: &Place, caller: &Caller) -> Vec<Namespace> {
         let Ok(rights) = self.rights_at(place, caller) else { return Vec::new() };
-        let scope = place.0.with(rights);
+        let scope = place.scope.with(rights);
         let view = self.initial_view(&mut self.clients(), &scope);
         let mut namespaces: Vec<Namespace> = Vec::new();
         for (namespace, upstream) in self.upstreams() {
-            if place.0.holds(&namespace)
+            if place.scope.holds(&namespace)
                 && self.is_shown(&view, &namespace, &upstream)
                 && !namespaces.contains(&namespace)
             {

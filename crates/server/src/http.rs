@@ -20,8 +20,10 @@ mod modern;
 mod openapi;
 pub mod reload;
 mod rest;
+pub mod routes;
 mod service;
 mod sessions;
+mod standing;
 mod streams;
 mod traffic;
 mod wire;
@@ -43,6 +45,7 @@ use crate::http::crowd::Crowd;
 use crate::http::endpoint::Endpoint;
 use crate::http::metrics::Metrics;
 use crate::http::reload::Reload;
+use crate::http::routes::Route;
 use crate::http::sessions::Sessions;
 use crate::http::tls::Tls;
 use crate::http::traffic::Traffic;
@@ -71,6 +74,8 @@ pub struct Settings {
     pub places: Vec<(String, Place)>,
     /// How what is served is read again, where that can be asked for.
     pub reload: Option<Reload>,
+    /// Paths that call a tool each.
+    pub routes: Vec<Route>,
 }
 
 impl Settings {
@@ -86,6 +91,7 @@ impl Settings {
             connections_max: CONNECTIONS_MAX,
             places: Vec::new(),
             reload: None,
+            routes: Vec::new(),
         }
     }
 }
@@ -157,6 +163,7 @@ fn open(
         under_way: TaskTracker::new(),
         has_sse: settings.has_sse,
         places,
+        routes: settings.routes,
     });
     tokio::spawn(look_after(Arc::downgrade(&endpoint)));
     endpoint
@@ -174,6 +181,7 @@ async fn look_after(endpoint: Weak<Endpoint>) {
         endpoint.crowd.tick();
         if tick.is_multiple_of(SESSION_SWEEP_TICKS) {
             endpoint.sessions.expire();
+            endpoint.gateway.forget_old_contexts();
         }
     }
 }

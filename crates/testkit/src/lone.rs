@@ -55,7 +55,7 @@ impl Lone {
         });
         let params = json!({"name": tool, "arguments": arguments, "_meta": meta}).to_string();
         let deliver = Arc::new(|_| false);
-        let relay = |client| Relay { client, is_per_call: false, deliver };
+        let relay = |client| Relay { client, context: None, is_per_call: false, deliver };
         let call = Call {
             method: "tools/call",
             subject: Some(tool),

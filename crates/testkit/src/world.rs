@@ -7,22 +7,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use catalog::patterns::Patterns;
-use catalog::policy::Policies;
-use catalog::policy::permissions::Permissions;
 use catalog::snapshot::Rules;
 use catalog::surface::{Inactive, Surface};
-use gateway::library::InMemory;
-use gateway::{Gateway, Member, Pace, Settings};
+use gateway::{Gateway, Member, Settings};
 use mcp::names::UriStyle;
-use mcp::version::Spoken;
 use serde_json::json;
 use tokio::io::{DuplexStream, duplex, split};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 use upstream::launch::{BuiltIn, Launch, Spawner};
-use upstream::limits::{CALL_TIMEOUT, STARTUP_TIMEOUT};
 use upstream::remote::{Headers, Remote, Transport};
-use upstream::supervisor::{EraChoice, Restart, SessionChoice, Settings as UpstreamSettings};
+use upstream::supervisor::{Restart, Settings as UpstreamSettings};
 
 use crate::client::LineClient;
 use crate::fake::{self, Script};
@@ -61,16 +56,7 @@ impl World {
                 crash: broadcast::Sender::new(1),
                 starts: Arc::default(),
             };
-            let upstream = UpstreamSettings {
-                name: name.parse().unwrap(),
-                launch: fake.launch(script),
-                era: EraChoice::Auto,
-                session: SessionChoice::Shared,
-                restart: Restart::Never,
-                startup_timeout: STARTUP_TIMEOUT,
-                call_timeout: CALL_TIMEOUT,
-                idle_timeout: None,
-            };
+            let upstream = UpstreamSettings::new(name.parse().unwrap(), fake.launch(script));
             (Member { namespace: namespace.parse().unwrap(), upstream }, fake)
         };
         Plan {
@@ -131,16 +117,7 @@ impl Plan {
             crash: broadcast::Sender::new(1),
             starts: Arc::default(),
         };
-        let upstream = UpstreamSettings {
-            name: namespace.parse().unwrap(),
-            launch: Launch::Url(remote),
-            era: EraChoice::Auto,
-            session: SessionChoice::Shared,
-            restart: Restart::Never,
-            startup_timeout: STARTUP_TIMEOUT,
-            call_timeout: CALL_TIMEOUT,
-            idle_timeout: None,
-        };
+        let upstream = UpstreamSettings::new(namespace.parse().unwrap(), Launch::Url(remote));
         self.members.push((Member { namespace: namespace.parse().unwrap(), upstream }, fake));
         self
     }
@@ -197,17 +174,9 @@ impl Plan {
     /// What a gateway would be made of.
     pub fn into_settings(self) -> Settings {
         let starts_on = Patterns::parse(&self.starts_on).unwrap();
-        let surface = self.surface;
-        Settings {
-            upstreams: self.members.into_iter().map(|(member, _)| member).collect(),
-            rules: Rules { starts_on, uri_style: self.uri_style, ..Rules::default() },
-            policies: Policies::default(),
-            permissions: Permissions::default(),
-            library: Arc::new(InMemory::default()),
-            pace: Pace::default(),
-            surface,
-            spoken: Spoken::default(),
-        }
+        let members = self.members.into_iter().map(|(member, _)| member).collect();
+        let rules = Rules { starts_on, uri_style: self.uri_style, ..Rules::default() };
+        Settings { rules, ..Settings::new(self.surface, members) }
     }
 }
 

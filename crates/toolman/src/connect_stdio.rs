@@ -2,21 +2,16 @@
 //!
 //! It is a gateway itself, over one server and without names or rules of its own.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use catalog::policy::Policies;
-use catalog::policy::permissions::Permissions;
-use catalog::snapshot::Rules;
 use catalog::surface::Surface;
-use gateway::library::InMemory;
-use gateway::{Gateway, Member, Pace, Settings};
+use gateway::{Gateway, Member, Settings};
 use mcp::names::Namespace;
-use mcp::version::{Era, Spoken};
+use mcp::version::Era;
 use upstream::launch::Launch;
-use upstream::limits::{CALL_TIMEOUT, STARTUP_TIMEOUT};
+use upstream::limits::CALL_TIMEOUT;
 use upstream::remote::{Headers, Remote, Transport, Url};
-use upstream::supervisor::{EraChoice, Restart, SessionChoice, Settings as UpstreamSettings};
+use upstream::supervisor::{EraChoice, Restart, Settings as UpstreamSettings};
 
 use crate::cli::{Cli, ConnectStdio, Misuse};
 use crate::data_dir;
@@ -45,26 +40,14 @@ fn settings(cli: &Cli, connect: &ConnectStdio) -> anyhow::Result<Settings> {
         headers: headers(cli, connect)?,
     };
     let upstream = UpstreamSettings {
-        name: "gateway".parse()?,
-        launch: Launch::Url(remote),
         // In a session the gateway can ask the agent, and the agent has a selection of its own.
         era: EraChoice::Only(Era::Legacy),
-        session: SessionChoice::Shared,
         restart: Restart::OnFailure { delay_max: RETRY_MAX },
-        startup_timeout: STARTUP_TIMEOUT,
         call_timeout: call_timeout()?,
-        idle_timeout: None,
+        ..UpstreamSettings::new("gateway".parse()?, Launch::Url(remote))
     };
-    Ok(Settings {
-        upstreams: vec![Member { namespace: Namespace::default(), upstream }],
-        rules: Rules::default(),
-        policies: Policies::default(),
-        permissions: Permissions::default(),
-        library: Arc::new(InMemory::default()),
-        pace: Pace::default(),
-        surface: Surface::Filter,
-        spoken: Spoken::default(),
-    })
+    let member = Member { namespace: Namespace::default(), upstream };
+    Ok(Settings::new(Surface::Filter, vec![member]))
 }
 
 /// The address; it is not shown, since it may hold a key.

@@ -5,20 +5,17 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use catalog::patterns::Patterns;
-use catalog::policy::Policies;
-use catalog::policy::permissions::Permissions;
 use catalog::snapshot::Rules;
 use catalog::surface::Surface;
-use gateway::library::InMemory;
-use gateway::{Member, Pace, Settings};
+use gateway::{Member, Settings};
 use mcp::lines::{Line, Lines};
 use mcp::rpc::{self, Code, Message, Raw};
-use mcp::version::{Revision, Spoken};
+use mcp::version::Revision;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use upstream::launch::{BuiltIn, Launch};
-use upstream::limits::{CALL_TIMEOUT, LINE_BYTES_MAX, STARTUP_TIMEOUT};
-use upstream::supervisor::{EraChoice, Restart, SessionChoice, Settings as UpstreamSettings};
+use upstream::limits::LINE_BYTES_MAX;
+use upstream::supervisor::Settings as UpstreamSettings;
 
 const PIPE_BYTES: usize = 64 * 1024;
 
@@ -31,26 +28,11 @@ const GUIDE: &str = "# Toolman\n\nToolman gathers the tools of many MCP servers 
 pub fn settings() -> anyhow::Result<Settings> {
     let starts_on = Patterns::parse(&["demo_echo", "demo_guide://*"]);
     let starts_on = starts_on.map_err(|errors| anyhow::anyhow!("{errors:?}"))?;
-    let upstream = UpstreamSettings {
-        name: "demo".parse()?,
-        launch: Launch::BuiltIn(BuiltIn(Arc::new(start))),
-        era: EraChoice::Auto,
-        session: SessionChoice::Shared,
-        restart: Restart::Never,
-        startup_timeout: STARTUP_TIMEOUT,
-        call_timeout: CALL_TIMEOUT,
-        idle_timeout: None,
-    };
-    Ok(Settings {
-        upstreams: vec![Member { namespace: "demo".parse()?, upstream }],
-        rules: Rules { starts_on, ..Rules::default() },
-        policies: Policies::default(),
-        permissions: Permissions::default(),
-        library: Arc::new(InMemory::default()),
-        pace: Pace::default(),
-        surface: Surface::default(),
-        spoken: Spoken::default(),
-    })
+    let launch = Launch::BuiltIn(BuiltIn(Arc::new(start)));
+    let upstream = UpstreamSettings::new("demo".parse()?, launch);
+    let demo = Member { namespace: "demo".parse()?, upstream };
+    let settings = Settings::new(Surface::default(), vec![demo]);
+    Ok(Settings { rules: Rules { starts_on, ..Rules::default() }, ..settings })
 }
 
 fn start() -> DuplexStream {

@@ -15,10 +15,10 @@ use mcp::items::{Inventory, Kind};
 use mcp::text::hexadecimal;
 use upstream::confine::{self, Confinement};
 use upstream::launch::{Launch, Spawner};
-use upstream::limits::{RESTART_DELAY_MAX, STARTUP_TIMEOUT};
+use upstream::limits::RESTART_DELAY_MAX;
 use upstream::python::environment::{Interpreter, Wish};
 use upstream::python::{Pace, Worker, runtime, scan};
-use upstream::supervisor::{EraChoice, Restart, SessionChoice, Settings};
+use upstream::supervisor::{Restart, Settings};
 use upstream::template::Template;
 
 /// The largest result of a tool.
@@ -89,7 +89,13 @@ impl Site {
     }
 
     /// A folder as an upstream, and whether its environment was built anew.
-    pub async fn member(&self, folder: Folder, runtime: &Path) -> (Member, bool) {
+    pub async fn member(&self, mut folder: Folder, runtime: &Path) -> (Member, bool) {
+        let scratch = self.data.join("scratch").join(folder.name.as_str());
+        if folder.is_refused {
+            // Its worker finds nothing to run: what it may do is not known.
+            folder.sources.clear();
+            folder.path = scratch.clone();
+        }
         let mut faults = folder.faults.clone();
         let named = folder.manifest.python.as_deref().or(self.dock.python.as_deref());
         let program = PathBuf::from(named.unwrap_or(PYTHON));
@@ -104,7 +110,7 @@ impl Site {
             tools: folder.path.clone(),
             python: python.clone(),
             runtime: runtime.to_owned(),
-            scratch: self.data.join("scratch").join(folder.name.as_str()),
+            scratch,
         };
         if let Err(error) = fs::create_dir_all(&places.scratch) {
             faults.push(format!("`{}` can't be made: {error}", places.scratch.display()));
@@ -130,15 +136,11 @@ impl Site {
             confinement: self.confinement(&folder.manifest, &places),
             scratch: places.scratch,
         };
+        let call_timeout = manifest.call_timeout.unwrap_or(self.dock.call_timeout);
         let upstream = Settings {
-            name: folder.name,
-            launch: Launch::Worker(worker),
-            era: EraChoice::Auto,
-            session: SessionChoice::Shared,
             restart: Restart::OnFailure { delay_max: RESTART_DELAY_MAX },
-            startup_timeout: STARTUP_TIMEOUT,
-            call_timeout: manifest.call_timeout.unwrap_or(self.dock.call_timeout),
-            idle_timeout: None,
+            call_timeout,
+            ..Settings::new(folder.name, Launch::Worker(worker))
         };
         (Member { namespace: folder.namespace, upstream }, is_new)
     }

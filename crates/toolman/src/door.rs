@@ -10,6 +10,7 @@ use gateway::place::Place;
 use mcp::version::{Revision, Spoken};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use server::http::Settings;
+use server::http::routes::Route;
 use server::http::tls::Tls;
 
 use crate::cli::Misuse;
@@ -30,15 +31,29 @@ pub fn settings(plan: &Plan, mut keys: Keys) -> Result<Settings, Misuse> {
     }
     keys.trust(http.trusted_peers.clone());
     let mut settings = Settings::new(keys);
-    // TC-32
     let place = |(path, scope): &(String, Scope)| (path.clone(), Place::new(scope.clone()));
     settings.places = plan.endpoints.iter().map(place).collect();
+    settings.routes = plan.routes.iter().map(route).collect::<Result<_, _>>()?;
     settings.has_sse = has_sse(http);
     settings.allowed_origins.clone_from(&http.allowed_origins);
     settings.allowed_hosts.clone_from(&http.allowed_hosts);
     settings.session_ttl = session_ttl(http)?.unwrap_or(settings.session_ttl);
     settings.connections_max = server::http::connections_max(raise_file_limit());
     Ok(settings)
+}
+
+/// A path of the operator's own. TC-32
+fn route(route: &config::Route) -> Result<Route, Misuse> {
+    let method = route.method.parse();
+    let method = method.map_err(|_| Misuse(format!("`{}` is no method", route.method)))?;
+    Ok(Route {
+        method,
+        path: route.path.clone(),
+        tool: route.tool.clone(),
+        description: route.description.clone(),
+        request: route.request.clone(),
+        response: route.response.clone(),
+    })
 }
 
 /// TLS from the files that were given on the command line, else in the configuration.

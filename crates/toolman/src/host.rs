@@ -6,19 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::secrets::store::Store;
-use catalog::policy::Policies;
-use catalog::policy::permissions::Permissions;
 use catalog::scope::Scope;
-use catalog::snapshot::Rules;
 use catalog::surface::Surface;
-use config::Config;
 use config::audit::Audit;
 use config::dock::Dock;
 use config::fault::Fault;
 use config::http::Http;
+use config::{Config, Route};
 use gateway::library::InMemory;
 use gateway::{Gateway, Member, Pace, Settings};
-use mcp::version::Spoken;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use upstream::launch::Spawner;
@@ -47,6 +43,7 @@ pub struct Plan {
     pub http: Http,
     /// Further places of that door.
     pub endpoints: Vec<(String, Scope)>,
+    pub routes: Vec<Route>,
     /// What it says of the audit trail, if anything.
     audit: Option<Audit>,
     /// How folders of Python tools are served, if they are.
@@ -74,11 +71,12 @@ impl Plan {
 
     /// Folders of Python tools, and nothing else.
     fn of_dock(tools: PathBuf) -> Result<Plan, Misuse> {
-        let settings = Settings { surface: Surface::Namespace, ..bare_settings() };
+        let settings = Settings::new(Surface::Namespace, Vec::new());
         let dock = Some(dock_of(None)?);
-        let (http, endpoints, audit) = (Http::default(), Vec::new(), None);
+        let (http, audit) = (Http::default(), None);
+        let (endpoints, routes) = (Vec::new(), Vec::new());
         let source = Source::Dock(tools);
-        Ok(Plan { settings, source, http, endpoints, audit, dock, safe: None })
+        Ok(Plan { settings, source, http, endpoints, routes, audit, dock, safe: None })
     }
 
     /// The same, but a demo where there is no `tools.toml` and none was asked for.
@@ -87,9 +85,10 @@ impl Plan {
             safe::check_key(cli)?;
             data_dir::make_starter(cli)?;
             let (settings, http) = (demo::settings()?, Http::default());
-            let (source, endpoints, audit) = (Source::Demo, Vec::new(), None);
+            let (source, audit) = (Source::Demo, None);
+            let (endpoints, routes) = (Vec::new(), Vec::new());
             let dock = Some(dock_of(None)?);
-            return Ok(Plan { settings, source, http, endpoints, audit, dock, safe: None });
+            return Ok(Plan { settings, source, http, endpoints, routes, audit, dock, safe: None });
         }
         Ok(Plan::read(cli)?)
     }
@@ -97,6 +96,9 @@ impl Plan {
     fn of(config: Config, source: Source) -> Result<Plan, Misuse> {
         if let Some(level) = &config.rulebook.log_level {
             log::set_level(level);
+        }
+        for warning in &config.warnings {
+            tracing::warn!("{warning}");
         }
         let member = |server: config::Server| Member {
             namespace: server.namespace,
@@ -108,6 +110,7 @@ impl Plan {
             rules: config.rules,
             policies: config.rulebook.policies,
             permissions: config.permissions,
+            session_context: config.session_context,
             library: Arc::new(InMemory::default()),
             pace: Pace {
                 calls_at_once: config.performance.calls_at_once,
@@ -115,12 +118,12 @@ impl Plan {
             },
             surface: config.surface,
         };
-        let Config { http, endpoints, mut audit, dock, .. } = config;
+        let Config { http, endpoints, routes, mut audit, dock, .. } = config;
         let dock = dock.map(|dock| dock_of(Some(dock))).transpose()?;
         if let Some(enabled) = config.rulebook.audits_all {
             audit.get_or_insert_with(|| Audit { enabled, ..Audit::default() });
         }
-        Ok(Plan { settings, source, http, endpoints, audit, dock, safe: None })
+        Ok(Plan { settings, source, http, endpoints, routes, audit, dock, safe: None })
     }
 
     /// The same, with a master key made where a server declares a secret and there is none.
@@ -189,20 +192,6 @@ impl Host {
         if let Some(trail) = self.trail {
             trail.finish();
         }
-    }
-}
-
-/// A gateway over nothing.
-pub fn bare_settings() -> Settings {
-    Settings {
-        upstreams: Vec::new(),
-        rules: Rules::default(),
-        policies: Policies::default(),
-        permissions: Permissions::default(),
-        library: Arc::new(InMemory::default()),
-        pace: Pace::default(),
-        surface: Surface::default(),
-        spoken: Spoken::default(),
     }
 }
 

@@ -5,6 +5,7 @@ use std::io::IsTerminal as _;
 use gateway::Gateway;
 use gateway::auth::Caller;
 use gateway::place::{Misplaced, Place};
+use mcp::names::Namespace;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Cli, Misuse};
@@ -42,7 +43,7 @@ fn place(cli: &Cli, gateway: &Gateway, caller: &Caller) -> Result<Place, Misuse>
     let place = gateway.place();
     gateway.stand(&place, caller, cli.namespace.as_deref()).map_err(|misplaced| {
         let names = gateway.namespaces_in(&place, caller);
-        let names: Vec<_> = names.iter().map(|name| name.as_str()).collect();
+        let names: Vec<_> = names.iter().map(Namespace::as_str).collect();
         let names = names.join(", ");
         Misuse(match misplaced {
             Misplaced::NamespaceMissing => {

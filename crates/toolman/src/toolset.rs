@@ -65,7 +65,7 @@ async fn build(
         anyhow::bail!("there is a toolset `{name}` already; delete it first, or use another name");
     }
     let Some(Live { view, .. }) = look(cli).await? else { return Ok(INTERRUPTED) };
-    let chosen = choose(tools, &view)?;
+    let (chosen, told) = choose(tools, &view)?;
     limits::check_count(chosen.len()).map_err(wrong)?;
     let toolset = Named {
         name: name.into(),
@@ -79,16 +79,23 @@ async fn build(
     let count = names.len();
     tell(
         as_json,
-        &json!({"name": name, "tools": names}),
-        &format!("saved toolset `{name}` with {count} tools: {}", names.join(", ")),
+        &json!({"name": name, "tools": names, "notes": told}),
+        &[&[format!("saved toolset `{name}` with {count} tools: {}", names.join(", "))], &told[..]]
+            .concat()
+            .join("\n"),
     )
 }
 
-/// The tools that are meant, pinned as they are now.
-fn choose<S: AsRef<str>>(asked: &[S], view: &View) -> anyhow::Result<Vec<Reference>> {
+/// The tools that are meant and what these can't do without, pinned as they are now; and what was added.
+fn choose<S: AsRef<str>>(
+    asked: &[S],
+    view: &View,
+) -> anyhow::Result<(Vec<Reference>, Vec<String>)> {
     let counts = |tool: &catalog::snapshot::Item| view.ceiling().holds(tool);
-    let chosen = choice::choose(asked, view.catalog(), counts).map_err(anyhow::Error::msg)?;
-    Ok(chosen.into_iter().map(Reference::pin).collect())
+    let chosen = choice::choose(asked, view.catalog(), counts);
+    let mut chosen = chosen.map_err(anyhow::Error::msg)?;
+    let told = choice::add_required(&mut chosen, view.catalog(), counts);
+    Ok((chosen.into_iter().map(Reference::pin).collect(), told))
 }
 
 fn list(library: &Library, as_json: bool) -> anyhow::Result<i32> {

@@ -23,6 +23,7 @@ use tokio::time::timeout;
 
 use crate::confine::Confinement;
 use crate::connection::{Connection, Listener};
+use crate::context::Context;
 use crate::guard;
 use crate::limits::{GUARD_EXIT_MAX, STDIN_CLOSE_GRACE};
 use crate::processes::kill_children;
@@ -61,7 +62,24 @@ pub enum CommandLine {
     /// A string for the shell.
     Shell(String),
     /// A program and its arguments, as they are.
-    Direct { program: String, args: Vec<String> },
+    Direct { program: String, args: Vec<Template> },
+}
+
+impl Launch {
+    /// Whether it is the same for every client.
+    pub fn is_plain(&self) -> bool {
+        match self {
+            Launch::Command(Command { line, env, .. }) => {
+                let args = match line {
+                    CommandLine::Shell(_) => &[][..],
+                    CommandLine::Direct { args, .. } => args,
+                };
+                env.iter().map(|(_, value)| value).chain(args).all(|text| !text.is_of_clients())
+            }
+            Launch::BuiltIn(_) | Launch::Worker(_) => true,
+            Launch::Url(remote) => remote.headers.is_plain(),
+        }
+    }
 }
 
 impl fmt::Debug for Command {
@@ -154,9 +172,10 @@ impl Spawner {
         self.secrets.clone()
     }
 
-    pub fn start(self: &Arc<Self>, launch: &Launch) -> io::Result<Started> {
+    /// Starts a server for whom a context tells of.
+    pub fn start(self: &Arc<Self>, launch: &Launch, context: &Context) -> io::Result<Started> {
         match launch {
-            Launch::Command(command) => self.start_command(command),
+            Launch::Command(command) => self.start_command(command, context),
             Launch::Worker(worker) => self.start_worker(worker),
             Launch::Url(_) => Err(io::Error::other("it is not ours to start")),
             Launch::BuiltIn(BuiltIn(make)) => {
@@ -172,11 +191,16 @@ impl Spawner {
         }
     }
 
-    fn start_command(self: &Arc<Self>, command: &Command) -> io::Result<Started> {
+    fn start_command(
+        self: &Arc<Self>,
+        command: &Command,
+        context: &Context,
+    ) -> io::Result<Started> {
         let (program, args) = match &command.line {
             CommandLine::Shell(line) => ("/bin/sh", vec!["-c".into(), line.into()]),
             CommandLine::Direct { program, args } => {
-                (program.as_str(), args.iter().map(OsString::from).collect())
+                let filled = args.iter().map(|arg| OsString::from(arg.fill(context)));
+                (program.as_str(), filled.collect())
             }
         };
         let mut guarded = guard::command(&self.guard, None, program.as_ref(), &args);
@@ -184,8 +208,10 @@ impl Spawner {
             guarded.env_remove(name);
         }
         for (name, value) in &command.env {
-            let value = value.plain().ok_or_else(|| io::Error::other("a secret is not put in"))?;
-            guarded.env(name, value);
+            if value.secrets().next().is_some() {
+                return Err(io::Error::other("a secret is not put in"));
+            }
+            guarded.env(name, value.fill(context));
         }
         if let Some(cwd) = &command.cwd {
             guarded.current_dir(cwd);

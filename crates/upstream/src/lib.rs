@@ -6,6 +6,7 @@
 pub mod answer;
 pub mod confine;
 pub mod connection;
+pub mod context;
 pub mod error;
 pub mod guard;
 pub mod launch;

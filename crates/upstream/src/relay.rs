@@ -7,11 +7,15 @@ use bytes::Bytes;
 use mcp::rpc::{Outcome, Raw};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::context::Context;
+
 /// Where messages for the client of a call go.
 #[derive(Clone)]
 pub struct Relay {
     /// Tells clients apart; what it stands for is the caller's matter.
     pub client: u64,
+    /// What the client has said for servers of its own.
+    pub context: Option<Arc<Context>>,
     /// Whether each call has a way of its own, so that what is one call's must not go another's.
     pub is_per_call: bool,
     /// Takes a message at once, or drops it and says so.

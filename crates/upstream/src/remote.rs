@@ -1,5 +1,6 @@
 //! Servers that are reached over HTTP: where they are and how they are spoken to.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -10,6 +11,7 @@ use hyper::http::uri::Authority;
 use secrets::names::Name;
 use secrets::store::Contents;
 
+use crate::context::Context;
 use crate::template::Template;
 
 /// A server at a URL.
@@ -18,6 +20,17 @@ pub struct Remote {
     pub url: Url,
     pub transport: Transport,
     pub headers: Headers,
+}
+
+impl Remote {
+    /// The server as it is asked for whom a context tells of.
+    pub fn fill(&self, context: &Context) -> Result<Cow<'_, Remote>, HeaderError> {
+        if self.headers.is_plain() {
+            return Ok(Cow::Borrowed(self));
+        }
+        let headers = self.headers.fill(context)?;
+        Ok(Cow::Owned(Remote { headers, ..self.clone() }))
+    }
 }
 
 /// How messages travel.
@@ -187,7 +200,7 @@ fn is_loopback(host: &str) -> bool {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Headers {
     map: HeaderMap,
-    /// Those that name secrets, which are not looked up yet.
+    /// Those that name secrets, which are not looked up yet, or that are for one client each.
     declared: Vec<(HeaderName, Template)>,
 }
 
@@ -223,12 +236,30 @@ impl Headers {
         Ok(())
     }
 
+    /// Whether they are the same for every client.
+    pub fn is_plain(&self) -> bool {
+        !self.declared.iter().any(|(_, value)| value.is_of_clients())
+    }
+
+    /// The fields for whom a context tells of; the error is that a value can't be sent.
+    pub fn fill(&self, context: &Context) -> Result<Headers, HeaderError> {
+        let mut filled = Headers { map: self.map.clone(), declared: Vec::new() };
+        for (name, value) in &self.declared {
+            filled.put(name.clone(), &value.fill(context))?;
+        }
+        Ok(filled)
+    }
+
     /// The same with the values of the secrets put in.
     pub(crate) fn filled(&self, contents: &Contents) -> Result<Headers, String> {
         let mut filled = Headers { map: self.map.clone(), declared: Vec::new() };
         for (name, value) in &self.declared {
             let value = value.filled(contents).map_err(|error| error.to_string())?;
-            let put = filled.put(name.clone(), value.plain().unwrap_or_default());
+            let Some(text) = value.plain() else {
+                filled.declared.push((name.clone(), value));
+                continue;
+            };
+            let put = filled.put(name.clone(), text);
             put.map_err(|error| format!("with its secret, `{name}` {error}"))?;
         }
         Ok(filled)

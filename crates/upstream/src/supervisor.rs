@@ -27,13 +27,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::answer::Answer;
 use crate::connection::{Call, Connection};
+use crate::context::Context;
 use crate::conversation::read_list;
 pub use crate::conversation::{EraChoice, Introduction};
 use crate::error::Error;
 use crate::hearing::Watched;
 use crate::launch::{Launch, Spawner};
 use crate::limits::{
-    CRASHES_MAX, NEW_SESSION_MAX, RENEWALS_MAX, REOPEN_DELAY_MAX, RESTART_DELAY_MIN, RETIRE_GRACE,
+    CALL_TIMEOUT, CRASHES_MAX, NEW_SESSION_MAX, RENEWALS_MAX, REOPEN_DELAY_MAX, RESTART_DELAY_MIN,
+    RETIRE_GRACE, STARTUP_TIMEOUT,
 };
 use crate::meeting::Manner;
 use crate::relay::Upcall;
@@ -50,11 +52,30 @@ pub struct Settings {
     pub restart: Restart,
     /// After this an upstream that has not answered counts as late.
     pub startup_timeout: Duration,
+    /// What it is told where no client has said otherwise.
+    pub context: Arc<Context>,
     /// Silence after which a call is given up.
     pub call_timeout: Duration,
     /// The server is started when it is needed, and ended when nobody has needed it for so long. It always
     /// runs if absent.
     pub idle_timeout: Option<Duration>,
+}
+
+impl Settings {
+    /// The usual ones.
+    pub fn new(name: UpstreamName, launch: Launch) -> Settings {
+        Settings {
+            name,
+            launch,
+            era: EraChoice::Auto,
+            session: SessionChoice::Shared,
+            restart: Restart::Never,
+            startup_timeout: STARTUP_TIMEOUT,
+            call_timeout: CALL_TIMEOUT,
+            idle_timeout: None,
+            context: Arc::default(),
+        }
+    }
 }
 
 /// Who shares a conversation with the server.
@@ -251,7 +272,7 @@ impl Upstream {
     async fn connection_for(&self, call: &Call<'_>) -> Result<Arc<Connection>, Error> {
         match &call.relay {
             Some(relay) if self.0.settings.session == SessionChoice::PerClient => {
-                Box::pin(self.private(relay.client)).await
+                Box::pin(self.private(relay)).await
             }
             _ => match self.0.connection.load_full() {
                 Some(connection) => Ok(connection),

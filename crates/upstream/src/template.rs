@@ -1,83 +1,130 @@
-//! Texts in which secrets are named. The values are put in when a server is started, and not before.
+//! Texts with values that are not known yet: secrets, which are put in when a server is started, and what a client
+//! says of itself, which is put into a server of its own.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use secrets::error::Error;
 use secrets::names::{Key, Name, NameError, Scope};
 use secrets::store::Contents;
 
+use crate::context::Context;
 use crate::launch::{Command, Launch};
 use crate::python::Worker;
 use crate::remote::Remote;
 
-/// A text that may name secrets. What it says is never shown: the rest may be secret too.
+/// A text that values may be missing from. What it says is never shown: all of it may be secret.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Template(Vec<Piece>);
+pub struct Template(Vec<Part>);
 
 #[derive(Clone, PartialEq, Eq)]
-enum Piece {
+enum Part {
     Text(String),
     Secret(Name),
+    /// What a client says under a key, or what stands for it where it says nothing.
+    Value {
+        key: Box<str>,
+        default: Box<str>,
+    },
 }
 
 impl Template {
     pub fn push_text(&mut self, text: &str) {
-        if let Some(Piece::Text(last)) = self.0.last_mut() {
+        if let Some(Part::Text(last)) = self.0.last_mut() {
             last.push_str(text);
         } else if !text.is_empty() {
-            self.0.push(Piece::Text(text.to_owned()));
+            self.0.push(Part::Text(text.to_owned()));
         }
     }
 
     /// Names a secret, as it counts for a namespace.
     pub fn push_secret(&mut self, namespace: &str, key: &str) -> Result<(), NameError> {
         let key: Key = key.parse()?;
-        self.0.push(Piece::Secret(Name { scope: Scope::of_namespace(namespace)?, key }));
+        self.0.push(Part::Secret(Name { scope: Scope::of_namespace(namespace)?, key }));
         Ok(())
     }
 
-    /// Changes what is written around the secrets.
-    pub fn edit_text(&mut self, mut edit: impl FnMut(&mut String)) {
-        for piece in &mut self.0 {
-            if let Piece::Text(text) = piece {
-                edit(text);
+    /// Names what a client may say.
+    pub fn push_value(&mut self, key: &str, default: &str) {
+        self.0.push(Part::Value { key: key.into(), default: default.into() });
+    }
+
+    /// Changes what is written around the values.
+    pub fn for_each_text(&mut self, mut change: impl FnMut(&mut String)) {
+        for part in &mut self.0 {
+            if let Part::Text(text) = part {
+                change(text);
             }
         }
     }
 
-    /// The text, if it names no secret.
+    /// The text, if no value is missing from it.
     pub fn plain(&self) -> Option<&str> {
         match &self.0[..] {
             [] => Some(""),
-            [Piece::Text(text)] => Some(text),
+            [Part::Text(text)] => Some(text),
             _ => None,
         }
     }
 
     pub fn secrets(&self) -> impl Iterator<Item = &Name> {
-        self.0.iter().filter_map(|piece| match piece {
-            Piece::Secret(name) => Some(name),
-            Piece::Text(_) => None,
+        self.0.iter().filter_map(|part| match part {
+            Part::Secret(name) => Some(name),
+            Part::Text(_) | Part::Value { .. } => None,
         })
     }
 
-    /// The same with the values put in.
+    /// Whether a part of it is another one for each client.
+    pub fn is_of_clients(&self) -> bool {
+        self.0.iter().any(|part| matches!(part, Part::Value { .. }))
+    }
+
+    /// The keys and defaults of what clients may say.
+    pub fn values(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().filter_map(|part| match part {
+            Part::Value { key, default } => Some((&**key, &**default)),
+            Part::Text(_) | Part::Secret(_) => None,
+        })
+    }
+
+    /// The same with the secrets put in.
     pub(crate) fn filled(&self, contents: &Contents) -> Result<Template, Error> {
         let mut filled = Template::default();
-        for piece in &self.0 {
-            match piece {
-                Piece::Text(text) => filled.push_text(text),
-                Piece::Secret(name) => filled.push_text(contents.value(name)?.expose()),
+        for part in &self.0 {
+            match part {
+                Part::Text(text) => filled.push_text(text),
+                Part::Secret(name) => filled.push_text(contents.value(name)?.expose()),
+                Part::Value { key, default } => filled.push_value(key, default),
             }
         }
         Ok(filled)
     }
+
+    /// The text for whom a context tells of; secrets were put in before.
+    pub fn fill(&self, context: &Context) -> String {
+        let parts = self.0.iter().map(|part| match part {
+            Part::Text(text) => text.as_str(),
+            Part::Secret(_) => "",
+            Part::Value { key, default } => context.value(key).unwrap_or(default),
+        });
+        parts.collect()
+    }
+
+    /// What is written, with the places of values told apart; for tests.
+    pub fn written(&self) -> String {
+        let parts = self.0.iter().map(|part| match part {
+            Part::Text(text) => Cow::Borrowed(text.as_str()),
+            Part::Secret(name) => Cow::Owned(format!("<secret {}>", name.key.as_str())),
+            Part::Value { key, default } => Cow::Owned(format!("<{key}:{default}>")),
+        });
+        parts.collect()
+    }
 }
 
-impl From<&str> for Template {
-    fn from(text: &str) -> Template {
+impl<T: Into<String>> From<T> for Template {
+    fn from(text: T) -> Template {
         let mut template = Template::default();
-        template.push_text(text);
+        template.push_text(&text.into());
         template
     }
 }
@@ -148,6 +195,20 @@ impl Launch {
 #[cfg(test)]
 mod tests {
     use super::Template;
+    use crate::context::Context;
+
+    #[test]
+    fn values_of_clients_are_filled_in() {
+        // TC-35
+        let context = Context::new([("key".into(), "hush".into())]);
+        let mut template = Template::from("a=");
+        template.push_value("key", "none");
+        template.push_text(";b=");
+        template.push_value("other", "none");
+        assert_eq!(template.fill(&context), "a=hush;b=none");
+        assert_eq!(template.fill(&Context::default()), "a=none;b=none");
+        assert!(template.is_of_clients() && !Template::from("text").is_of_clients());
+    }
 
     #[test]
     fn template_shows_the_names_of_its_secrets_alone() {

@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
 use super::{Listed, Subject, Trace};
+use crate::schema::{Mismatch, Schema};
 
 pub const DAY_MINUTES: u32 = 24 * 60;
 pub const WEEK_MINUTES: u32 = 7 * DAY_MINUTES;
@@ -40,7 +40,7 @@ pub struct Window {
 
 /// What the arguments of a call must be like.
 #[derive(Clone, Debug)]
-pub struct Constraint(Validator);
+pub struct Constraint(Schema);
 
 impl Condition {
     pub fn is_about(&self, subject: &Subject<'_>) -> bool {
@@ -110,11 +110,7 @@ impl Window {
 impl Constraint {
     /// Reads a JSON Schema; references to other places are not followed.
     pub fn new(schema: &Value) -> Result<Constraint, String> {
-        let validator = jsonschema::options()
-            // An engine that takes linear time, whatever the pattern.
-            .with_pattern_options(PatternOptions::regex())
-            .build(schema);
-        validator.map(Constraint).map_err(|error| error.to_string())
+        Schema::new(schema).map(Constraint)
     }
 
     /// Checks the arguments; the error is for the model, which sent them.
@@ -122,10 +118,9 @@ impl Constraint {
         let Ok(arguments) = serde_json::from_str::<Value>(arguments) else {
             return Err("the arguments can't be read".to_owned());
         };
-        self.0.validate(&arguments).map_err(|error| {
-            let at = error.instance_path().to_string();
+        self.0.check(&arguments).map_err(|Mismatch { at, problem }| {
             let place = if at.is_empty() { "the arguments".to_owned() } else { format!("`{at}`") };
-            format!("{place}: {error}")
+            format!("{place}: {problem}")
         })
     }
 }

@@ -33,6 +33,38 @@ pub fn choose<'a, S: AsRef<str>>(
     if wrong.is_empty() { Ok(chosen) } else { Err(wrong.join("; ")) }
 }
 
+/// Adds the tools that chosen ones can't do without, and those of these; what was added or is not there is told.
+/// HT-45
+pub fn add_required<'a>(
+    chosen: &mut Vec<&'a Item>,
+    catalog: &'a Catalog,
+    counts: impl Fn(&Item) -> bool,
+) -> Vec<String> {
+    let tools: Vec<&Item> = catalog.items(Kind::Tool).iter().filter(|tool| counts(tool)).collect();
+    let mut told = Vec::new();
+    let mut next = 0;
+    while let Some(tool) = chosen.get(next).copied() {
+        next += 1;
+        let subject = Subject::of(tool);
+        let is_it = |name: &str| subject.names().iter().any(|known| known == name);
+        let needs = catalog.requires().iter().filter(|(name, _)| is_it(name));
+        for need in needs.flat_map(|(_, needs)| needs) {
+            let Ok(found) = meant(need, catalog, &tools) else {
+                told.push(format!("`{}` needs `{need}`, which is not there", tool.name));
+                continue;
+            };
+            for needed in found {
+                if !chosen.iter().any(|known| known.place == needed.place) {
+                    chosen.push(needed);
+                    let (needed, tool) = (&needed.name, &tool.name);
+                    told.push(format!("`{needed}` was added, as `{tool}` needs it"));
+                }
+            }
+        }
+    }
+    told
+}
+
 fn meant<'a>(
     asked: &str,
     catalog: &'a Catalog,

@@ -94,6 +94,7 @@ fn what_is_wrong_is_kept_beside_what_is_right() {
     assert!(faults.contains("tooldock.yaml: `LD_PRELOAD` decides"), "{faults}");
     assert!(faults.contains("`A=B` is no name"), "{faults}");
     assert_eq!(found[1].faults.len(), 1, "{:?}", found[1].faults);
+    assert!(found[0].is_refused && found[1].is_refused, "what they forbid is not known");
 }
 
 #[test]

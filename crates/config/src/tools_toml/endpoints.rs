@@ -10,7 +10,7 @@ use crate::fault::Faults;
 use crate::reader::Value;
 
 /// What the door itself serves; nothing else can be there.
-const TAKEN: [&str; 11] = [
+pub const TAKEN: [&str; 11] = [
     "/mcp",
     "/sse",
     "/messages",

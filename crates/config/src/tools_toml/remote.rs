@@ -3,7 +3,7 @@
 use upstream::launch::Launch;
 use upstream::remote::{Headers, Remote, Transport, Url};
 
-use super::server::{expanded, template};
+use super::server::{Means, expanded, templated};
 use crate::Environment;
 use crate::fault::Faults;
 use crate::reader::{Section, Value};
@@ -39,11 +39,10 @@ impl<'t> Keys<'t> {
     pub fn read(
         &self,
         url: &Value<'_>,
-        environment: Environment<'_>,
-        namespace: &str,
+        means: Means<'_>,
         faults: &mut Faults<'_>,
     ) -> Option<Launch> {
-        let address = address(url, environment, faults);
+        let address = address(url, means.surroundings.environment, faults);
         let transport = self.transport.as_ref().and_then(|value| {
             let words = [
                 ("auto", Transport::Auto),
@@ -54,8 +53,7 @@ impl<'t> Keys<'t> {
             ];
             value.choice(&words, faults)
         });
-        let headers = self.headers.as_ref();
-        let headers = headers.map(|value| self::headers(value, environment, namespace, faults));
+        let headers = self.headers.as_ref().map(|value| headers(value, means, faults));
         Some(Launch::Url(Remote {
             url: address?,
             transport: transport.unwrap_or_default(),
@@ -81,16 +79,11 @@ fn address(
 }
 
 /// The header fields. Their values are never shown: they may be secret.
-fn headers(
-    value: &Value<'_>,
-    environment: Environment<'_>,
-    namespace: &str,
-    faults: &mut Faults<'_>,
-) -> Headers {
+fn headers(value: &Value<'_>, means: Means<'_>, faults: &mut Faults<'_>) -> Headers {
     let mut headers = Headers::default();
     for (name, value) in value.entries(faults).unwrap_or_default() {
         let text = value.string(faults);
-        let text = text.and_then(|text| template(&value, text, environment, namespace, faults));
+        let text = text.and_then(|text| templated(&value, text, means, faults));
         if let Some(text) = text
             && let Err(error) = headers.add_template(name, text)
         {

@@ -2,13 +2,16 @@
 
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::patterns::Patterns;
+use catalog::session_context::{SessionContext, paths};
 use mcp::names::{NameError, Namespace, UpstreamName};
 use mcp::text::shorten;
 use mcp::version::Era;
 use toml::de::DeValue;
+use upstream::context::Context;
 use upstream::launch::{Command, CommandLine, Launch};
 use upstream::limits::{CALL_TIMEOUT, IDLE_TIMEOUT, RESTART_DELAY_MAX, STARTUP_TIMEOUT};
 use upstream::supervisor::{EraChoice, Restart, SessionChoice, Settings};
@@ -16,10 +19,18 @@ use upstream::template::Template;
 
 use super::{TOP_KEYS, names, patterns, remote};
 use crate::duration::{self, DurationError};
-use crate::expand::{expand, expand_with_secrets};
+use crate::expand::{SECRET_IS_SEEN, expand, template};
 use crate::fault::Faults;
 use crate::reader::{Section, Value};
 use crate::{Environment, Server, Surroundings};
+
+/// What all servers of a file have in common.
+#[derive(Clone, Copy)]
+pub struct Circumstances<'a> {
+    pub surroundings: &'a Surroundings<'a>,
+    /// What clients may send.
+    pub context: Option<&'a SessionContext>,
+}
 
 /// A server as it is written, before every server has a name.
 pub struct Draft {
@@ -45,6 +56,7 @@ pub struct Draft {
 /// The servers that are to run, each under its name.
 pub fn finish(
     mut drafts: Vec<Draft>,
+    context: Option<&SessionContext>,
     call_timeout: Option<Duration>,
     faults: &mut Faults<'_>,
 ) -> Vec<Server> {
@@ -52,12 +64,19 @@ pub fn finish(
     drafts.retain(|draft| draft.enabled);
     let names = names::assign(&drafts, faults);
     let usual = call_timeout.unwrap_or(CALL_TIMEOUT);
-    let finish = |(draft, name): (Draft, _)| draft.finish(name, usual);
+    let context = context.map(|rules| Context::new(paths(&rules.defaults))).unwrap_or_default();
+    let context = Arc::new(context);
+    let finish = |(draft, name): (Draft, _)| draft.finish(name, &context, usual);
     drafts.into_iter().zip(names).filter_map(finish).collect()
 }
 
 impl Draft {
-    fn finish(self, name: UpstreamName, call_timeout: Duration) -> Option<Server> {
+    fn finish(
+        self,
+        name: UpstreamName,
+        context: &Arc<Context>,
+        call_timeout: Duration,
+    ) -> Option<Server> {
         let launch = self.launch?;
         let runs_in_shell =
             matches!(&launch, Launch::Command(Command { line: CommandLine::Shell(_), .. }));
@@ -74,6 +93,7 @@ impl Draft {
                 startup_timeout: self.startup_timeout,
                 call_timeout: self.call_timeout.unwrap_or(call_timeout),
                 idle_timeout: self.idle_timeout,
+                context: Arc::clone(context),
             },
         })
     }
@@ -82,7 +102,7 @@ impl Draft {
 pub fn read(
     value: &Value<'_>,
     position: usize,
-    surroundings: &Surroundings<'_>,
+    circumstances: Circumstances<'_>,
     faults: &mut Faults<'_>,
 ) -> Option<Draft> {
     let mut section = value.section("in `[[servers]]`", faults)?;
@@ -92,7 +112,7 @@ pub fn read(
         .and_then(|value| Some((name::<UpstreamName>(&value, faults)?, value.at())));
     let names = (written, namespace.unwrap_or_default());
     let keys = Keys { cwd: "cwd", splits_commands: true };
-    Some(draft(value, section, names, keys, (position, surroundings), faults))
+    Some(draft(value, section, names, keys, (position, circumstances), faults))
 }
 
 /// How a format writes a command.
@@ -108,7 +128,7 @@ pub fn read_named(
     key: &str,
     value: &Value<'_>,
     position: usize,
-    surroundings: &Surroundings<'_>,
+    circumstances: Circumstances<'_>,
     faults: &mut Faults<'_>,
 ) -> Option<Draft> {
     let mut section = value.section("in a server", faults)?;
@@ -123,10 +143,10 @@ pub fn read_named(
     };
     let keys = Keys { cwd: "workingDirectory", splits_commands: false };
     let tools = section.get("tools").map(|value| patterns(&value, faults));
-    let mut draft = draft(value, section, names, keys, (position, surroundings), faults);
+    let mut draft = draft(value, section, names, keys, (position, circumstances), faults);
     draft.tools = tools;
     if let Some(Launch::Command(command)) = &mut draft.launch {
-        fill_in(command, key, surroundings.folder);
+        fill_in(command, key, circumstances.surroundings.folder);
     }
     Some(draft)
 }
@@ -145,9 +165,9 @@ fn fill_in(command: &mut Command, name: &str, folder: &Path) {
             *text = text.replace(template, value);
         }
     };
-    command.env.iter_mut().for_each(|(_, value)| value.edit_text(&fill));
+    command.env.iter_mut().for_each(|(_, value)| value.for_each_text(fill));
     if let CommandLine::Direct { args, .. } = &mut command.line {
-        args.iter_mut().for_each(fill);
+        args.iter_mut().for_each(|arg| arg.for_each_text(fill));
     }
 }
 
@@ -156,15 +176,23 @@ fn draft(
     mut section: Section<'_>,
     (name, namespace): (Option<(UpstreamName, usize)>, Namespace),
     keys: Keys,
-    (position, surroundings): (usize, &Surroundings<'_>),
+    (position, circumstances): (usize, Circumstances<'_>),
     faults: &mut Faults<'_>,
 ) -> Draft {
     let enabled = section.get("enabled").and_then(|value| value.boolean(faults)).unwrap_or(true);
     // What a disabled server needs may be missing: that can be why it is disabled.
-    let mut surroundings = *surroundings;
+    let mut surroundings = *circumstances.surroundings;
     if !enabled {
         surroundings.environment = &|_| Some("x".into());
     }
+    let session = session(&mut section, faults);
+    let means = Means {
+        surroundings: &surroundings,
+        namespace: namespace.as_str(),
+        context: circumstances.context,
+        is_enabled: enabled,
+        is_per_client: session == SessionChoice::PerClient,
+    };
     // It is for people.
     _ = section.get("description").and_then(|value| value.string(faults));
     let draft = Draft {
@@ -172,9 +200,9 @@ fn draft(
         enabled,
         name,
         namespace: namespace.clone(),
-        launch: launch(value, &mut section, keys, (&surroundings, namespace.as_str()), faults),
+        launch: launch(value, &mut section, keys, means, faults),
         era: era(&mut section, faults),
-        session: session(&mut section, faults),
+        session,
         restart: restart(&mut section, faults),
         startup_timeout: wait(&mut section, "startup_timeout", STARTUP_TIMEOUT, faults),
         call_timeout: section
@@ -206,7 +234,7 @@ fn launch(
     server: &Value<'_>,
     section: &mut Section<'_>,
     keys: Keys,
-    (surroundings, namespace): (&Surroundings<'_>, &str),
+    means: Means<'_>,
     faults: &mut Faults<'_>,
 ) -> Option<Launch> {
     let command = section.get("command");
@@ -222,12 +250,11 @@ fn launch(
             for value in stray.filter(|_| keys.splits_commands) {
                 value.report("is for servers with a `command`; remove it", faults);
             }
-            remote.read(url, surroundings.environment, namespace, faults)
+            remote.read(url, means, faults)
         }
         (command, None) => {
             remote.refuse(faults);
-            let mut command =
-                self::command(command, args, env, cwd, (server, surroundings, namespace), faults)?;
+            let mut command = self::command(command, args, env, cwd, (server, means), faults)?;
             if !keys.splits_commands
                 && let CommandLine::Shell(program) = command.line
             {
@@ -243,15 +270,15 @@ fn command(
     args: Option<Value<'_>>,
     env: Option<Value<'_>>,
     cwd: Option<Value<'_>>,
-    (server, surroundings, namespace): (&Value<'_>, &Surroundings<'_>, &str),
+    (server, means): (&Value<'_>, Means<'_>),
     faults: &mut Faults<'_>,
 ) -> Option<Command> {
-    let environment = surroundings.environment;
+    let Surroundings { environment, folder, .. } = *means.surroundings;
     let args = args.map(|args| {
         let args = args.strings("argument", faults).into_iter();
-        args.filter_map(|(value, text)| expanded(&value, text, environment, faults)).collect()
+        args.filter_map(|(value, text)| argument(&value, text, means, faults)).collect()
     });
-    let env = env.map(|env| variables(&env, environment, namespace, faults));
+    let env = env.map(|env| variables(&env, means, faults));
     let cwd = cwd.and_then(|value| {
         let text = value.string(faults)?;
         expanded(&value, text, environment, faults)
@@ -274,14 +301,21 @@ fn command(
             return None;
         }
         // Its expansions are the shell's.
-        None => CommandLine::Shell(filled(&command, text.to_owned(), faults)?),
+        None => {
+            if text.contains("${context.") {
+                let fix = "put it into `env`, and write `$NAME` here";
+                let problem = format!("uses `${{context.…}}`, which no shell knows; {fix}");
+                command.report(&problem, faults);
+            }
+            CommandLine::Shell(filled(&command, text.to_owned(), faults)?)
+        }
     };
     Some(Command {
         line,
         env: env.unwrap_or_default(),
         cwd: Some(match cwd {
-            Some(cwd) => surroundings.folder.join(cwd),
-            None => surroundings.folder.to_owned(),
+            Some(cwd) => folder.join(cwd),
+            None => folder.to_owned(),
         }),
     })
 }
@@ -303,6 +337,80 @@ fn without_nul(value: &Value<'_>, text: String, faults: &mut Faults<'_>) -> Opti
     Some(text)
 }
 
+/// What a text of a server may be made of.
+#[derive(Clone, Copy)]
+pub struct Means<'a> {
+    pub surroundings: &'a Surroundings<'a>,
+    /// Whose secrets count.
+    namespace: &'a str,
+    context: Option<&'a SessionContext>,
+    is_enabled: bool,
+    is_per_client: bool,
+}
+
+/// A text that may have places for what clients send. TC-35
+pub fn templated(
+    value: &Value<'_>,
+    text: &str,
+    means: Means<'_>,
+    faults: &mut Faults<'_>,
+) -> Option<Template> {
+    let Surroundings { environment, .. } = *means.surroundings;
+    let (mut read, mut problems) = match template(text, environment, means.namespace) {
+        Ok(read) => (read, Vec::new()),
+        Err(problems) => (Template::default(), problems),
+    };
+    let mut has_nul = false;
+    read.for_each_text(|text| has_nul |= text.contains('\0'));
+    if has_nul {
+        problems.push("holds a NUL, which no process can be given; remove it".into());
+    }
+    if means.is_enabled {
+        problems.extend(read.values().filter_map(|(key, _)| means.refuse(key)));
+    }
+    for problem in &problems {
+        value.report(problem, faults);
+    }
+    problems.is_empty().then_some(read)
+}
+
+/// An argument, which others can read while the program runs.
+fn argument(
+    value: &Value<'_>,
+    text: &str,
+    means: Means<'_>,
+    faults: &mut Faults<'_>,
+) -> Option<Template> {
+    let read = templated(value, text, means, faults)?;
+    if read.secrets().next().is_some() {
+        value.report(SECRET_IS_SEEN, faults);
+        return None;
+    }
+    Some(read)
+}
+
+impl Means<'_> {
+    /// Why what a client sends under a key can't be used.
+    fn refuse(&self, key: &str) -> Option<String> {
+        let root = key.split('.').next().unwrap_or_default();
+        let problem = match self.context {
+            _ if !self.is_per_client => {
+                "is for a server that each client has for itself; add `session = \"per-client\"`"
+                    .to_owned()
+            }
+            None => {
+                "clients may not send; add `[session_context]` with `enabled = true`".to_owned()
+            }
+            Some(rules) if !rules.allows(root) && !rules.defaults.contains_key(root) => {
+                format!("clients may not send; add `{root}` to `allowed_keys`")
+            }
+            Some(_) => return None,
+        };
+        let key = shorten(key);
+        Some(format!("uses `${{context.{key}}}`, which {problem}"))
+    }
+}
+
 pub fn expanded(
     value: &Value<'_>,
     text: &str,
@@ -320,34 +428,10 @@ pub fn expanded(
     }
 }
 
-/// The same for a text that may name secrets.
-pub fn template(
-    value: &Value<'_>,
-    text: &str,
-    environment: Environment<'_>,
-    namespace: &str,
-    faults: &mut Faults<'_>,
-) -> Option<Template> {
-    let mut template = match expand_with_secrets(text, environment, namespace) {
-        Ok(template) => template,
-        Err(problems) => {
-            problems.iter().for_each(|problem| value.report(problem, faults));
-            return None;
-        }
-    };
-    let mut whole = true;
-    template.edit_text(|text| whole &= !text.contains('\0'));
-    if !whole {
-        return without_nul(value, "\0".into(), faults).map(|_| template);
-    }
-    Some(template)
-}
-
 /// The variables of `env`. Their values are never shown: they may be secret.
 fn variables(
     value: &Value<'_>,
-    environment: Environment<'_>,
-    namespace: &str,
+    means: Means<'_>,
     faults: &mut Faults<'_>,
 ) -> Vec<(String, Template)> {
     let mut variables = Vec::new();
@@ -356,9 +440,9 @@ fn variables(
             value.report("is no name of a variable; use letters, digits and `_`", faults);
         }
         let text = match value.node() {
-            DeValue::String(text) => template(&value, text, environment, namespace, faults),
-            DeValue::Integer(integer) => Some(Template::from(&*integer.to_string())),
-            DeValue::Boolean(boolean) => Some(Template::from(&*boolean.to_string())),
+            DeValue::String(text) => templated(&value, text, means, faults),
+            DeValue::Integer(integer) => Some(integer.to_string().into()),
+            DeValue::Boolean(boolean) => Some(boolean.to_string().into()),
             _ => {
                 value.report_type("a string, an integer or a boolean", faults);
                 None

@@ -9,6 +9,7 @@ use upstream::launch::{Command, CommandLine, Launch};
 use upstream::limits::{CALL_TIMEOUT, STARTUP_TIMEOUT};
 use upstream::remote::Transport;
 use upstream::supervisor::{EraChoice, Restart, SessionChoice};
+use upstream::template::Template;
 
 use crate::fault::Fault;
 use crate::{Config, Server, Surroundings};
@@ -37,7 +38,7 @@ fn render(server: &Server) -> String {
                 write!(line, " {name}: …").unwrap();
             }
         }
-        Launch::BuiltIn(_) => panic!("no file has built-in servers"),
+        Launch::BuiltIn(_) | Launch::Worker(_) => panic!("no file has built-in servers"),
     }
     if let EraChoice::Only(era) = settings.era {
         write!(line, " {era:?}").unwrap();
@@ -60,18 +61,17 @@ fn render(server: &Server) -> String {
 fn render_command(command: &Command, line: &mut String) {
     match &command.line {
         CommandLine::Shell(text) => write!(line, " sh {text:?}"),
-        CommandLine::Direct { program, args } => write!(line, " {program:?} {args:?}"),
+        CommandLine::Direct { program, args } => {
+            let args: Vec<_> = args.iter().map(Template::written).collect();
+            write!(line, " {program:?} {args:?}")
+        }
     }
     .unwrap();
     if command.cwd.as_deref() != Some(Path::new("/project")) {
         write!(line, " in {:?}", command.cwd).unwrap();
     }
     for (name, value) in &command.env {
-        match value.plain() {
-            Some(value) => write!(line, " {name}={value:?}"),
-            None => write!(line, " {name}={value:?} of the secrets"),
-        }
-        .unwrap();
+        write!(line, " {name}={:?}", value.written()).unwrap();
     }
 }
 
@@ -163,7 +163,7 @@ mod meaning {
     fn secrets_are_named_in_variables_and_headers() {
         check_server(
             "env = { KEY = '${USER}:${secret:TOKEN}', PLAIN = 'x' }",
-            r#"server-1 [] sh "run" KEY={"TOKEN"} of the secrets PLAIN="x""#,
+            r#"server-1 [] sh "run" KEY="<secret TOKEN>" PLAIN="x""#,
         );
         check(
             "[[servers]]\nurl = 'https://hub/mcp'\nheaders = { X-Key = 'k ${secret:TOKEN}' }",

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use mcp::json;
 use mcp::log_level::LogLevel;
+use upstream::context::Context;
 use upstream::relay::{Relay, Upcall};
 
 use super::Client;
@@ -29,13 +30,17 @@ impl Outlet {
 
     /// A way for a request of the modern era: nothing can be asked on it, and only what the
     /// request has asked for is told.
-    fn one_way(client: u64, outbox: Outbox, log_level: Option<LogLevel>) -> Outlet {
+    fn one_way(
+        (client, context): (u64, Option<Arc<Context>>),
+        outbox: Outbox,
+        log_level: Option<LogLevel>,
+    ) -> Outlet {
         let out = outbox.clone();
         let deliver = move |upcall| match upcall {
             Upcall::Notice(frame) => is_about_a_request(&frame, log_level) && out.try_send(frame),
             Upcall::Ask(_) => false,
         };
-        let relay = Relay { client, is_per_call: true, deliver: Arc::new(deliver) };
+        let relay = Relay { client, context, is_per_call: true, deliver: Arc::new(deliver) };
         Outlet { relay, outbox, takes_pieces: false }
     }
 
@@ -49,7 +54,8 @@ impl Outlet {
         if self.relay.is_per_call {
             return Cow::Borrowed(self);
         }
-        Cow::Owned(Outlet::one_way(self.relay.client, self.outbox.clone(), log_level))
+        let who = (self.relay.client, self.relay.context.clone());
+        Cow::Owned(Outlet::one_way(who, self.outbox.clone(), log_level))
     }
 }
 
@@ -67,7 +73,10 @@ impl Client {
     /// The way for one request of this client.
     pub fn outlet_for(self: &Arc<Self>, request: &Request, outbox: Outbox) -> Outlet {
         match &request.terms {
-            Terms::Own(envelope) => Outlet::one_way(self.id, outbox, logs::level_in(envelope)),
+            Terms::Own(envelope) => {
+                let who = (self.id, self.context.clone());
+                Outlet::one_way(who, outbox, logs::level_in(envelope))
+            }
             Terms::Handshake | Terms::Broken(_) => self.outlet(outbox),
         }
     }
@@ -87,7 +96,9 @@ impl Client {
             };
             frame.map(|frame| place.send(frame)).is_some()
         };
-        let relay = Relay { client: self.id, is_per_call: false, deliver: Arc::new(deliver) };
+        let context = self.context.clone();
+        let deliver = Arc::new(deliver);
+        let relay = Relay { client: self.id, context, is_per_call: false, deliver };
         Outlet { relay, outbox, takes_pieces: false }
     }
 }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use catalog::snapshot::Item;
 use catalog::surface::toolset::{self, Wish};
 use catalog::toolset::limits::check_notes;
-use catalog::toolset::{Reference, Toolset};
+use catalog::toolset::{Reference, Toolset, choice};
+use catalog::view::View;
 use mcp::json::quote;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
@@ -63,7 +65,9 @@ impl Gateway {
         equips: bool,
     ) -> Result<Value, Error> {
         let view = asking.client.view();
-        let tools = toolset::find(&view, tools).map_err(Error::Control)?;
+        let mut tools = toolset::find(&view, tools).map_err(Error::Control)?;
+        let counts = |item: &Item| view.ceiling().holds(item);
+        let told = choice::add_required(&mut tools, view.catalog(), counts);
         let toolset = Arc::new(Toolset {
             name: name.clone().into(),
             description,
@@ -91,10 +95,11 @@ impl Gateway {
         // As it was saved, with its date.
         let toolset = document.toolsets.get(&toolset.name).unwrap_or(&toolset);
         let count = toolset.references.len();
+        let warnings = [told, toolset::resolve(toolset, &view).warnings].concat();
         Ok(json!({"success": true, "toolsetName": name, "autoEquipped": equips,
             "message": format!("saved `{name}` with {count} tools"),
             "toolset": toolset::info(toolset, &view, equips),
-            "warnings": toolset::resolve(toolset, &view).warnings}))
+            "warnings": warnings}))
     }
 
     async fn equip(&self, asking: &Asking<'_>, name: &str) -> Result<Value, Error> {
@@ -108,11 +113,12 @@ impl Gateway {
             let name = mcp::text::shorten(name);
             return Err(Error::Control(format!("no toolset is named `{name}`; {hint}")));
         };
+        let (toolset, mut told) = self.renew_pins(&asking.client.view(), toolset).await;
         let info = change(asking.client, |view| {
             let mut selection = view.selection().clone();
-            selection.equipped = Some(Arc::clone(toolset));
+            selection.equipped = Some(Arc::clone(&toolset));
             let new = view.selecting(selection);
-            let info = toolset::info(toolset, &new, true);
+            let info = toolset::info(&toolset, &new, true);
             Ok((new, info))
         })?;
         let equipped: Box<str> = name.into();
@@ -122,10 +128,48 @@ impl Gateway {
         })
         .await?;
         let (shown, all) = (&info["availableTools"], &info["toolCount"]);
+        let warnings = info["warnings"].as_array().into_iter().flatten();
+        told.extend(warnings.filter_map(|warning| Some(warning.as_str()?.to_owned())));
         Ok(
             json!({"success": true, "message": format!("`{name}` is equipped: {shown} of {all} tools"),
-            "toolset": info, "warnings": info["warnings"]}),
+            "toolset": info, "warnings": told}),
         )
+    }
+
+    /// A toolset whose pins of hypertool are ours from now on, and what is to be told of that. Such a pin has
+    /// never covered the description, so nothing is lost by taking the tool as it is now. What can't be saved
+    /// stays as it was, with the warning that it has.
+    async fn renew_pins(&self, view: &View, toolset: &Arc<Toolset>) -> (Arc<Toolset>, Vec<String>) {
+        let resolution = toolset::resolve(toolset, view);
+        let Some(renewed) = resolution.upgraded(toolset, view.catalog()) else {
+            return (Arc::clone(toolset), Vec::new());
+        };
+        let old = toolset.references.clone();
+        let saved = self.save(move |document| {
+            // Somebody else may have changed it meanwhile.
+            let known = document.toolsets.get(&renewed.name);
+            if known.is_none_or(|known| known.references != old) {
+                return Err("it has changed meanwhile".to_owned());
+            }
+            document.toolsets.insert(renewed.name.clone(), Arc::new(renewed.clone()));
+            Ok(())
+        });
+        let saved = saved.await.ok().and_then(|saved| saved.toolsets.get(&toolset.name).cloned());
+        let Some(saved) = saved else { return (Arc::clone(toolset), Vec::new()) };
+        let is_renewed = |(old, new): &(&Reference, &Reference)| old != new;
+        let pairs = toolset.references.iter().zip(&saved.references).filter(is_renewed);
+        let told = pairs.map(|(_, new)| {
+            let name = new.name.as_deref().unwrap_or_default();
+            format!(
+                "`{name}` was pinned by a hash of hypertool, which leaves out its description; all of it \
+                 is pinned now, as it is"
+            )
+        });
+        let told: Vec<_> = told.collect();
+        for words in &told {
+            tracing::warn!(toolset = &*toolset.name, "{words}");
+        }
+        (saved, told)
     }
 
     async fn unequip(&self, asking: &Asking<'_>) -> Result<Value, Error> {

@@ -114,16 +114,25 @@ pub struct Standing {
     exchanges: u64,
 }
 
-/// What a request says of its place: in its path, its query, and three header fields.
-type Asked<T> = [Option<T>; 5];
+/// What a request says of its place: in its path, its query, and four header fields.
+type Asked<T> = [Option<T>; 6];
 
-fn asked<'h>(head: &Head<'h>, toolset: Option<&'h str>) -> Asked<&'h [u8]> {
+/// What a path names, and the header field that a client may say something in for servers of its own.
+#[derive(Clone, Copy)]
+pub struct Ways<'h> {
+    pub toolset: Option<&'h str>,
+    pub context: Option<&'h str>,
+}
+
+fn asked<'h>(head: &Head<'h>, ways: Ways<'h>) -> Asked<&'h [u8]> {
+    let context = ways.context.map(|name| Field::find(head.fields, name));
     [
-        toolset.map(str::as_bytes),
+        ways.toolset.map(str::as_bytes),
         head.uri.query().map(str::as_bytes),
         told(head.namespace),
         told(head.toolsets),
         told(head.tools),
+        context.and_then(told),
     ]
 }
 
@@ -133,13 +142,13 @@ impl Proof {
         &self,
         base: &Place,
         head: &Head<'_>,
-        toolset: Option<&str>,
+        ways: Ways<'_>,
         exchanges: u64,
     ) -> Option<Place> {
         let known = self.standing.get()?;
         let is_same = known.exchanges == exchanges
             && known.base == *base
-            && known.asked.each_ref().map(Option::as_deref) == asked(head, toolset);
+            && known.asked.each_ref().map(Option::as_deref) == asked(head, ways);
         is_same.then(|| known.place.clone())
     }
 
@@ -148,11 +157,11 @@ impl Proof {
         &self,
         base: Place,
         head: &Head<'_>,
-        toolset: Option<&str>,
+        ways: Ways<'_>,
         place: Place,
         exchanges: u64,
     ) {
-        let asked = asked(head, toolset).map(|part| part.map(Into::into));
+        let asked = asked(head, ways).map(|part| part.map(Into::into));
         _ = self.standing.set(Standing { base, asked, place, exchanges });
     }
 

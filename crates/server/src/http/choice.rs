@@ -30,6 +30,20 @@ impl<'h> Choice<'h> {
         choice
     }
 
+    /// What it says for servers of its own: by this parameter of its address, or by this header field. Whoever
+    /// says it twice has said nothing.
+    pub fn context(head: &Head<'_>, query: Option<&str>, header: Option<&str>) -> Option<String> {
+        let pairs = head.uri.query().unwrap_or_default().split('&');
+        let mut said = pairs
+            .filter_map(|pair| pair.split_once('='))
+            .filter(|(name, _)| query.is_some_and(|query| decode(name).as_deref() == Some(query)));
+        match (said.next(), said.next()) {
+            (Some((_, value)), None) => decode(value),
+            (None, _) => Field::find(head.fields, header?).once().map(str::to_owned),
+            _ => None,
+        }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.toolsets.is_empty() && self.tools.is_empty()
     }
@@ -54,7 +68,7 @@ fn listed(field: Field<'_>) -> impl Iterator<Item = Cow<'_, str>> {
 }
 
 /// A value of a query, decoded; `None` if it is not encoded well.
-fn decode(text: &str) -> Option<String> {
+pub fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

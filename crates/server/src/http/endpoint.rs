@@ -6,10 +6,9 @@ use bytes::Bytes;
 use gateway::Gateway;
 use gateway::answer::Answer;
 use gateway::auth::Caller;
-use gateway::client::Client;
 use gateway::error::{Class, Error};
 use gateway::outbox::{self, OutboxQueue};
-use gateway::place::{Misplaced, Place};
+use gateway::place::Place;
 use gateway::request::Request as GatewayRequest;
 use hyper::body::Incoming;
 use hyper::header::{HeaderValue, WWW_AUTHENTICATE};
@@ -20,7 +19,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::checks::{Checks, Proof};
-use super::choice::Choice;
 use super::crowd::Crowd;
 use super::events::{self, Body};
 use super::exchange::{
@@ -30,6 +28,7 @@ use super::exchange::{
 use super::head::Head;
 use super::metrics::Metrics;
 use super::reload::Reload;
+use super::routes::Route;
 use super::sessions::{Session, Sessions};
 use super::streams::{self, EventId, STANDING, Streams};
 use super::traffic::Traffic;
@@ -53,6 +52,8 @@ pub struct Endpoint {
     pub(super) has_sse: bool,
     /// Where MCP is served, and what is shown there.
     pub(super) places: Vec<(String, Place)>,
+    /// Paths that call a tool each.
+    pub(super) routes: Vec<Route>,
 }
 
 impl Endpoint {
@@ -151,81 +152,6 @@ impl Endpoint {
             traffic.keep_proof(Arc::clone(proof));
         }
         Ok(proof)
-    }
-
-    pub(super) fn place_at(&self, path: &str) -> Option<&Place> {
-        let known = self.places.iter().find(|(known, _)| known == path);
-        let usual = || self.places.last().filter(|_| self.toolset_at(path).is_some());
-        known.or_else(usual).map(|(_, place)| place)
-    }
-
-    /// The client whose requests at a place belong to no session.
-    pub(super) fn principal(&self, proof: &Proof, place: &Place) -> Arc<Client> {
-        let find = || self.gateway.principal(&proof.caller, place);
-        let (known, client) = proof.principal.get_or_init(|| (place.clone(), find()));
-        if known == place { Arc::clone(client) } else { find() }
-    }
-
-    /// Where a request is made: by its path, or the usual place, and by the namespace it names.
-    pub(super) fn place(&self, proof: &Proof, head: &Head<'_>) -> Result<Place, Refused> {
-        let usual = || self.gateway.place();
-        let base = self.place_at(head.path()).cloned().unwrap_or_else(usual);
-        let toolset = self.toolset_at(head.path());
-        let exchanges = self.gateway.exchanges();
-        if let Some(known) = proof.place(&base, head, toolset, exchanges) {
-            return Ok(known);
-        }
-        let mut place = self.standing(proof, head, &base)?;
-        let choice = Choice::of(head, toolset);
-        if !choice.is_empty() {
-            let chosen = self.gateway.choose(&place, choice.toolsets(), choice.tools());
-            let reason = "no toolset and no tool is chosen that there is";
-            place = chosen.map_or_else(|| refuse(StatusCode::NOT_FOUND, reason), Ok)?;
-        }
-        proof.keep_place(base, head, toolset, place.clone(), exchanges);
-        Ok(place)
-    }
-
-    /// The toolset that a path below the usual one names.
-    fn toolset_at<'p>(&self, path: &'p str) -> Option<&'p str> {
-        let name = path.strip_prefix("/mcp/")?;
-        let is_other = self.places.iter().any(|(known, _)| known == path);
-        (!is_other && self.gateway.has_toolset(name)).then_some(name)
-    }
-
-    /// A place as the caller may see it.
-    fn standing(&self, proof: &Proof, head: &Head<'_>, place: &Place) -> Result<Place, Refused> {
-        let namespace = match (head.namespace.value(), head.namespace.text()) {
-            (None, _) => None,
-            (_, Some(name)) if !name.is_empty() && !head.namespace.is_repeated => Some(name),
-            _ => {
-                let reason = "name one namespace in `X-Namespace`, in plain letters";
-                return refuse(StatusCode::BAD_REQUEST, reason);
-            }
-        };
-        let caller = &proof.caller;
-        self.gateway.stand(place, caller, namespace).or_else(|misplaced| {
-            let names = self.gateway.namespaces_in(place, caller);
-            let names: Vec<_> = names.iter().map(|name| format!("`{}`", name.as_str())).collect();
-            let names = names.join(", ");
-            match misplaced {
-                // TD-78
-                Misplaced::NamespaceMissing => {
-                    let reason = format!("name a namespace in `X-Namespace`; there are {names}");
-                    refuse(StatusCode::BAD_REQUEST, &reason)
-                }
-                // TC-15, TC-16, TC-17
-                Misplaced::ClientMissing => {
-                    refuse(StatusCode::BAD_REQUEST, "name your client in `mcp-client-id`")
-                }
-                Misplaced::Denied => refuse(StatusCode::FORBIDDEN, "access denied"),
-                // TD-79
-                Misplaced::NamespaceUnknown => {
-                    let reason = format!("there is no such namespace; there are {names}");
-                    refuse(StatusCode::NOT_FOUND, &reason)
-                }
-            }
-        })
     }
 
     /// How many upstreams are ready; no secret, so that probes need no token.

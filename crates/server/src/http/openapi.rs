@@ -7,7 +7,11 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 use gateway::definitions::Tool;
+use gateway::schema::Schema;
 use mcp::json;
+use serde_json::{Value, json};
+
+use super::routes::Route;
 
 const HEAD: &str = concat!(
     r#"{"openapi":"3.1.0","info":{"title":"Toolman","version":""#,
@@ -29,17 +33,103 @@ const COMPONENTS: &str = concat!(
     r#""description":"Whether the tool failed; what it says then is in the content."}}}"#,
 );
 
-/// One path for each tool.
-pub fn document(tools: &[Tool]) -> Bytes {
+/// One path for each tool, and those of the operator.
+pub fn document(tools: &[Tool], routes: &[&Route]) -> Bytes {
     let mut paths = String::from(HEAD);
     let mut schemas = String::from(COMPONENTS);
     let mut separator = "";
-    for (tool, id) in tools.iter().zip(operation_ids(tools)) {
+    let ids = operation_ids(tools);
+    for (tool, id) in tools.iter().zip(&ids) {
         paths.push_str(separator);
         separator = ",";
-        describe(tool, &id, &mut paths, &mut schemas);
+        describe(tool, id, &mut paths, &mut schemas);
+    }
+    for (number, path) in by_path(routes).into_iter().enumerate() {
+        paths.push_str(separator);
+        separator = ",";
+        describe_path(&path, (number + 1, &ids), &mut paths, &mut schemas);
     }
     (paths + &schemas + "}}}").into()
+}
+
+/// The routes that share a path, in the order of their first ones.
+fn by_path<'r>(routes: &[&'r Route]) -> Vec<Vec<&'r Route>> {
+    let mut paths: Vec<Vec<&Route>> = Vec::new();
+    for route in routes {
+        match paths.iter_mut().find(|path| path[0].path == route.path) {
+            Some(path) => path.push(route),
+            None => paths.push(vec![route]),
+        }
+    }
+    paths
+}
+
+/// Adds a path of the operator's own, with its methods. TC-32
+fn describe_path(
+    routes: &[&Route],
+    (number, taken): (usize, &[String]),
+    paths: &mut String,
+    schemas: &mut String,
+) {
+    let mut operations = Vec::new();
+    for route in routes {
+        let method = route.method.as_str().to_ascii_lowercase();
+        let mut id = format!("route_{number}_{method}");
+        while taken.contains(&id) {
+            id.push('_');
+        }
+        let named: Vec<&str> = route.parameters().collect();
+        let written = route.request.as_ref().map(Schema::written).cloned().unwrap_or_default();
+        let in_path = named.iter().map(|name| parameter(name, "path", &written));
+        let mut parameters: Vec<_> = in_path.collect();
+        let mut body = String::new();
+        if ["get", "delete"].contains(&&*method) {
+            let properties = written["properties"].as_object().into_iter().flatten();
+            let others = properties.filter(|(name, _)| !named.contains(&name.as_str()));
+            parameters.extend(others.map(|(name, _)| parameter(name, "query", &written)));
+        } else {
+            schemas.push_str(&schema(&format!("{id}.input"), &within_body(written, &named)));
+            body = format!(
+                r##""requestBody":{{"content":{{"application/json":{{"schema":{{"$ref":"#/components/schemas/{id}.input"}}}}}}}},"##
+            );
+        }
+        let answer = route.response.as_ref().map_or("{}".to_owned(), |response| {
+            schemas.push_str(&schema(&format!("{id}.output"), &response.written().to_string()));
+            format!(r##"{{"$ref":"#/components/schemas/{id}.output"}}"##)
+        });
+        let summary = json::quote(&route.tool);
+        let description = json::quote(route.description.as_deref().unwrap_or_default());
+        let parameters = parameters.join(",");
+        operations.push(format!(
+            r##""{method}":{{"operationId":"{id}","summary":{summary},"description":{description},"parameters":[{parameters}],{body}"responses":{{"200":{{"description":"What the tool says.","content":{{"application/json":{{"schema":{answer}}}}}}},"default":{{"$ref":"#/components/responses/Error"}}}}}}"##
+        ));
+    }
+    let path = json::quote(&routes[0].path);
+    paths.push_str(&format!("{path}:{{{}}}", operations.join(",")));
+}
+
+/// A parameter of a path or a query, as a schema describes it.
+fn parameter(name: &str, place: &str, schema: &Value) -> String {
+    let required = schema["required"].as_array().is_some_and(|all| all.contains(&name.into()));
+    let is_required = place == "path" || required;
+    let schema = match &schema["properties"][name] {
+        Value::Null => json!({"type": "string"}),
+        // A reference would lead nowhere here.
+        property if property.to_string().contains("\"$ref\"") => json!({}),
+        property => property.clone(),
+    };
+    json!({"name": name, "in": place, "required": is_required, "schema": schema}).to_string()
+}
+
+/// A schema without what the path says already.
+fn within_body(mut schema: Value, named: &[&str]) -> String {
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.retain(|name, _| !named.contains(&name.as_str()));
+    }
+    if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|name| !named.iter().any(|named| name == named));
+    }
+    if schema.is_null() { r#"{"type":"object"}"#.to_owned() } else { schema.to_string() }
 }
 
 /// Adds a tool's path and its schemas.

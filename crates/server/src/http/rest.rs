@@ -20,16 +20,8 @@ use super::events::Body;
 use super::exchange::{Refused, json as json_body, read, refuse};
 use super::head::Head;
 use super::openapi;
+use super::routes::{self, Found};
 use crate::reply::{rest as reply, whole};
-
-/// What a client may choose when it connects: nothing yet. TC-31
-const CONFIG_SCHEMA: &str = concat!(
-    r#"{"$schema":"https://json-schema.org/draft/2020-12/schema","#,
-    r#""title":"Toolman session configuration","#,
-    r#""description":"What a client may choose when it connects. There is nothing to choose.","#,
-    r#""type":"object","properties":{},"required":[],"additionalProperties":false,"#,
-    r#""x-mcp-version":"1.0","x-query-style":"dot+bracket"}"#,
-);
 
 /// What a path means; the names are those of the caller, decoded.
 #[derive(Debug, PartialEq, Eq)]
@@ -50,10 +42,19 @@ impl Endpoint {
         head: &Head<'_>,
         body: Incoming,
     ) -> Result<Response<Body>, Refused> {
+        match routes::find(&self.routes, head.method, head.path())? {
+            Some(Found::Route(route, said)) => {
+                self.gateway.awake().await;
+                let client = self.principal(proof, &self.place(proof, head)?);
+                return self.call_route(&client, route, said, head, body).await;
+            }
+            Some(Found::Methods(methods)) => return Ok(not_allowed(&methods)),
+            None => {}
+        }
         let route = route(head.path())?;
         let allowed = if matches!(route, Route::Call(_)) { Method::POST } else { Method::GET };
         if *head.method != allowed {
-            return Ok(not_allowed(&allowed));
+            return Ok(not_allowed(allowed.as_str()));
         }
         if route == Route::Namespaces {
             return Ok(self.namespaces(proof));
@@ -65,9 +66,16 @@ impl Endpoint {
             Route::List => Ok(self.list(&client).await),
             Route::Call(name) => self.call(&client, &name, head, body).await,
             Route::Schema(name) => Ok(schema(&client, &name)),
-            Route::OpenApi => Ok(json_body(StatusCode::OK, openapi::document(&client.tools()))),
+            Route::OpenApi => {
+                let routes = self.routes.iter().filter(|route| client.tool(&route.tool).is_ok());
+                let routes: Vec<_> = routes.collect();
+                let document = openapi::document(&client.tools(), &routes);
+                Ok(json_body(StatusCode::OK, document))
+            }
             Route::Config | Route::Namespaces => {
-                let mut response = json_body(StatusCode::OK, CONFIG_SCHEMA.into());
+                // TC-31
+                let schema = self.gateway.session_context_schema();
+                let mut response = json_body(StatusCode::OK, schema.into());
                 let media_type = HeaderValue::from_static("application/schema+json");
                 response.headers_mut().insert(CONTENT_TYPE, media_type);
                 Ok(response)
@@ -163,11 +171,11 @@ fn schema(client: &Client, name: &str) -> Response<Body> {
     json_body(StatusCode::OK, format!(r#"{{"inputSchema":{input}{output}}}"#).into())
 }
 
-fn not_allowed(allowed: &Method) -> Response<Body> {
+fn not_allowed(allowed: &str) -> Response<Body> {
     let status = StatusCode::METHOD_NOT_ALLOWED;
     let reason = format!("use {allowed} here");
     let mut response = json_body(status, reply::to_refused(status, &reason));
-    let allowed = HeaderValue::from_str(allowed.as_str()).expect("methods are visible ASCII");
+    let allowed = HeaderValue::from_str(allowed).expect("methods are visible ASCII");
     response.headers_mut().insert(ALLOW, allowed);
     response
 }
@@ -195,7 +203,7 @@ fn route(path: &str) -> Result<Route, Refused> {
 }
 
 /// The name in a segment of a path; decoded once, strictly.
-fn decode(segment: &str) -> Result<String, Refused> {
+pub fn decode(segment: &str) -> Result<String, Refused> {
     let wrong = || {
         let reason = "the name in the path is not encoded well; write `%` as `%25`";
         refuse(StatusCode::BAD_REQUEST, reason)

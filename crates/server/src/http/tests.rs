@@ -4,20 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use catalog::policy::Policies;
-use catalog::policy::permissions::Permissions;
-use catalog::snapshot::Rules;
 use catalog::surface::Surface;
 use gateway::auth::Keys;
-use gateway::library::InMemory;
-use gateway::{Gateway, Pace, Settings as GatewaySettings};
+use gateway::{Gateway, Settings as GatewaySettings};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use hyper::body::Frame;
 use hyper::client::conn::http2;
 use hyper::{Request, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use mcp::version::Spoken;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
@@ -39,16 +34,7 @@ const HEALTH: &str = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}"#;
 
 fn door(ttl: Duration) -> Arc<Endpoint> {
-    let settings = GatewaySettings {
-        upstreams: Vec::new(),
-        rules: Rules::default(),
-        policies: Policies::default(),
-        permissions: Permissions::default(),
-        library: Arc::new(InMemory::default()),
-        pace: Pace::default(),
-        surface: Surface::default(),
-        spoken: Spoken::default(),
-    };
+    let settings = GatewaySettings::new(Surface::default(), Vec::new());
     let gateway = Gateway::start(settings, &Spawner::new("no guard"));
     let mut settings = Settings::new(Keys::new(TOKEN));
     settings.session_ttl = ttl;

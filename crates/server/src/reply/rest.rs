@@ -89,7 +89,8 @@ fn relayed(error: &Raw) -> (StatusCode, Bytes) {
     (status, body(code, message, Some(error)))
 }
 
-fn body(code: &str, message: &str, details: Option<&Raw>) -> Bytes {
+/// A body for what went wrong.
+pub fn body(code: &str, message: &str, details: Option<&Raw>) -> Bytes {
     let message = json::quote(message);
     let mut text = format!(r#"{{"error":{{"code":"{code}","message":{message}"#).into_bytes();
     if let Some(details) = details {

@@ -84,6 +84,7 @@ impl Server {
                 self.result(&id, &json!({"content": [], "structuredContent": {"seen": seen}}));
             }
             "breed" => self.breed(&id),
+            "who" => self.tell_of_itself(&id),
             _ => self.echo(&id, &arguments, &meta),
         }
     }
@@ -191,6 +192,14 @@ impl Server {
             }
             Err(_) => self.error(id, Code::INTERNAL, "no answer"),
         }
+    }
+
+    /// Says which process it is, how it was started, and what its environment says to `FAKE_KEY`.
+    fn tell_of_itself(&self, id: &Raw) {
+        let arguments: Vec<_> = std::env::args().skip(1).collect();
+        let key = std::env::var("FAKE_KEY").ok();
+        let told = json!({"pid": std::process::id(), "arguments": arguments, "key": key});
+        self.result(id, &json!({"content": [], "structuredContent": told}));
     }
 
     /// Starts descendants of every kind that is hard to get rid of; gives their process ids.

@@ -123,7 +123,7 @@ fn hypertool() -> Option<PathBuf> {
 fn of_group(group: Group, live: &Live) -> Result<Toolset, (String, String)> {
     let Group { name, description, servers } = group;
     let asked: Vec<String> = servers.iter().map(|server| format!("{server}:*")).collect();
-    let references =
+    let (references, _) =
         choose(&asked, &live.view).map_err(|error| (name.clone(), error.to_string()))?;
     let version = Some(VERSION.to_owned());
     Ok(Toolset { name: name.into(), description, version, references, ..Toolset::default() })

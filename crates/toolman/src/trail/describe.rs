@@ -104,9 +104,9 @@ fn find<'a>(record: &'a Record, asked: &str) -> Option<&'a Item> {
         Lookup::Found(item) => Some(item),
         Lookup::Unknown => match catalog.look_up(kind, asked) {
             Lookup::Found(item) => Some(item),
-            _ => None,
+            Lookup::Unknown | Lookup::Ambiguous(_) => None,
         },
-        _ => None,
+        Lookup::Ambiguous(_) => None,
     };
     match record.method {
         "tools/call" => look_up(Kind::Tool),

@@ -118,7 +118,7 @@ impl Dock {
     /// The names of the tools of a namespace.
     pub async fn tools(&self, namespace: &str) -> Vec<String> {
         let list = self.ask("GET", "/tools", &[("X-Namespace", namespace)], "").await.json();
-        let tools = list["tools"].as_array().unwrap_or_else(|| panic!("no list: {list}"));
+        let tools = list["tools"].as_array().expect("there is a list");
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
     }
 

@@ -425,11 +425,11 @@ impl Dice {
     }
 }
 
-/// Forty mixed lists, calls and changes of one client, which knows what it must see.
+/// Two hundred mixed lists, calls and changes of one client, which knows what it must see.
 async fn live(client: Remote, seed: u64) {
     let mut dice = Dice(seed);
     let mut on = [false; 6];
-    for n in 0..40 {
+    for n in 0..200 {
         let at = usize::try_from(dice.roll(6)).unwrap();
         let toolset = format!("t{at}");
         match dice.roll(6) {
@@ -466,7 +466,7 @@ async fn live(client: Remote, seed: u64) {
 
 #[tokio::test]
 async fn hundred_clients_with_different_selections_never_see_each_others() {
-    // TC-02
+    // TC-02: 20,000 steps in all
     let _load = crate::MACHINE.read().await;
     let names = ["s0", "s1", "s2", "s3", "s4", "s5"];
     let mut text = format!("surface = \"dynamic\"\n{TRUSTED}[toolsets]\n");

@@ -31,6 +31,13 @@ pub async fn check_document(up: &Up) {
     check_document_and_call(up, &[]).await;
 }
 
+/// The same, wherever it is served.
+pub async fn check_document_at(address: &str, token: &str) {
+    let base = format!("http://{address}");
+    let program = python_program("checks", "python");
+    real_peers::run(&program, "openapi.py", &[&base, token]).await;
+}
+
 async fn check_document_and_call(up: &Up, call: &[&str]) {
     let base = format!("http://{}", up.address);
     let arguments = [&[base.as_str(), up.token.as_str()], call].concat();

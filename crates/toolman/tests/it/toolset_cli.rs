@@ -160,7 +160,7 @@ async fn toolset_is_listed_equipped_unequipped_and_deleted() {
 
 #[tokio::test]
 async fn changed_tool_is_shown_member_by_member_until_a_person_approves_it() {
-    // HT-08, HT-11, HT-12, HT-21
+    // HT-08, HT-11, HT-12, HT-21, HT-44: a version of a tool is its ref id, with what it was then.
     let tools =
         json!([tool("log", "shows the log"), tool("diff", "shows a diff"), tool("gone", "x")]);
     let server = Changing::new(&tools);

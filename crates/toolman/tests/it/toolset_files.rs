@@ -209,6 +209,41 @@ async fn files_of_hypertool_are_imported_and_its_pins_are_known() {
     assert!(renewed.as_str().unwrap().starts_with("sha256:"), "{renewed}");
 }
 
+#[tokio::test]
+async fn pins_of_hypertool_are_renewed_when_their_toolset_is_equipped() {
+    // HT-38; a hash that matches is upgraded with a note.
+    let folder = folder("surface = \"toolset\"", &SERVERS);
+    let hash = "a665710e978f4e4ed30651b001524885bef4a299c0abb1692876b335434af187";
+    let tools = json!([
+        {"namespacedName": "git.echo", "refId": hash, "x-own": 1},
+        {"namespacedName": "git.gone", "refId": "00"},
+    ]);
+    let saved = json!({"dev": {"name": "dev", "tools": tools, "x-own": 2}});
+    write(&folder, "data/toolman/toolsets.json", &saved.to_string());
+    let mut toolman = folder.start().await;
+    let client = &mut toolman.client;
+    let equipped = client.call("equip-toolset", json!({"name": "dev"})).await;
+    let warnings = equipped["structuredContent"]["warnings"].as_array().unwrap();
+    let note = "`git.echo` was pinned by a hash of hypertool, which leaves out its description; all of it \
+        is pinned now, as it is";
+    assert_eq!(warnings[0], note, "{equipped}");
+    assert_eq!(warnings.len(), 2, "what is missing is told as ever: {equipped}");
+    let renewed = &read(&library(&folder))["dev"];
+    let tool = &renewed["tools"][0];
+    assert!(tool["refId"].as_str().unwrap().starts_with("sha256:"), "{renewed}");
+    assert_ne!(tool["refId"], format!("sha256:{hash}"));
+    assert_eq!(tool["definition"]["description"], "does echo");
+    assert_eq!((&tool["x-own"], &renewed["x-own"]), (&json!(1), &json!(2)));
+    assert_eq!(renewed["tools"][1]["refId"], "00", "what does not match stays as it is");
+    let again = client.call("equip-toolset", json!({"name": "dev"})).await;
+    assert_eq!(again["structuredContent"]["warnings"].as_array().unwrap().len(), 1, "{again}");
+    assert_eq!(client.call("git_echo", json!({"n": 1})).await["structuredContent"]["n"], 1);
+    toolman.client.close().await;
+    toolman.ended().await;
+    let log = toolman.log().await;
+    assert!(log.contains("was pinned by a hash of hypertool"), "{log}");
+}
+
 /// An archive with one file.
 fn packed(name: &str, text: &str) -> Vec<u8> {
     let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));

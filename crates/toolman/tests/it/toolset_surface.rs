@@ -140,6 +140,31 @@ async fn wrong_calls_are_answered_with_what_to_do_and_change_nothing() {
 }
 
 #[tokio::test]
+async fn tools_that_others_can_not_do_without_are_added_and_told() {
+    // HT-45
+    let requires = "surface = \"toolset\"\n[requires]\n\"git.echo\" = [\"git:tree\"]\n\
+        git_tree = [\"hub_echo\", \"hub.lost\", \"git.echo\"]\n";
+    let folder = folder(requires, &SERVERS);
+    let Running { mut client, child: _child, .. } = folder.start().await;
+    let wanted = json!({"name": "mine", "tools": tools(&["git.echo"])});
+    let built = control(&mut client, "build-toolset", wanted).await;
+    let names = built["toolset"]["tools"].as_array().unwrap().iter();
+    let names: Vec<_> = names.map(|tool| tool["namespacedName"].as_str().unwrap()).collect();
+    assert_eq!(names, ["git.echo", "git.tree", "hub.echo"]);
+    let told = json!([
+        "`git_tree` was added, as `git_echo` needs it",
+        "`hub_echo` was added, as `git_tree` needs it",
+        "`git_tree` needs `hub.lost`, which is not there",
+    ]);
+    assert_eq!(built["warnings"], told);
+    let output = folder.run(&["toolset", "build", "other", "git_echo", "git_fail"]).await;
+    let said = String::from_utf8(output.stdout).unwrap();
+    let all = "saved toolset `other` with 4 tools: git.echo, git.fail, git.tree, hub.echo\n";
+    assert!(said.starts_with(all), "{said}");
+    assert!(said.contains("`git_tree` was added, as `git_echo` needs it\n"), "{said}");
+}
+
+#[tokio::test]
 async fn notes_are_shown_behind_the_description_once() {
     let folder = project();
     let Running { mut client, child: _child, .. } = folder.start().await;

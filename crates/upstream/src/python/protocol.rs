@@ -227,10 +227,10 @@ mod tests {
     fn call_becomes_an_operation_with_the_same_bytes() {
         // TD-22
         let params = br#"{"arguments":{ "a": 1.50 },"name":"add","_meta":{"progressToken":7}}"#;
-        let frame = request("7", "tools/call", Some(params), Duration::from_secs(60)).unwrap();
+        let frame = request("7", "tools/call", Some(params), Duration::from_secs(45)).unwrap();
         assert_eq!(
             frame,
-            r#"{"id":7,"op":"tools.call","tool":"add","timeout":60,"progress":true,"arguments":{ "a": 1.50 }}"#
+            r#"{"id":7,"op":"tools.call","tool":"add","timeout":45,"progress":true,"arguments":{ "a": 1.50 }}"#
         );
         let bare = request("8", "tools/call", Some(br#"{"name":"now"}"#), Duration::from_secs(1));
         assert_eq!(

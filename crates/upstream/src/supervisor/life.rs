@@ -27,7 +27,13 @@ impl Upstream {
     /// From start to end. Afterwards nothing of it is offered any more.
     pub(super) async fn live_once(&self, equipped: &Equipped, may_renew: bool) -> Life {
         match &equipped.launch {
-            Launch::Url(remote) => Box::pin(self.live_elsewhere(remote, equipped, may_renew)).await,
+            Launch::Url(remote) => match remote.fill(&self.0.settings.context) {
+                Ok(remote) => Box::pin(self.live_elsewhere(&remote, equipped, may_renew)).await,
+                Err(error) => {
+                    let reason = Some(format!("can't be reached: a header {error}"));
+                    Life { reason, was_of_use: false, is_renewed: false, remains: None }
+                }
+            },
             Launch::Command(_) | Launch::BuiltIn(_) | Launch::Worker(_) => {
                 Box::pin(self.live_below(equipped)).await
             }
@@ -41,7 +47,7 @@ impl Upstream {
             // Whoever calls it now waits for it.
             self.0.status.send_modify(|status| status.phase = Phase::Starting);
         }
-        let started = match self.0.spawner.start(&equipped.launch) {
+        let started = match self.0.spawner.start(&equipped.launch, &self.0.settings.context) {
             Ok(started) => started,
             Err(error) => {
                 let reason = Some(format!("can't be started: {error}"));

@@ -19,6 +19,7 @@ use crate::error::Error;
 use crate::hearing;
 use crate::launch::{Launch, Process};
 use crate::limits::{PRIVATE_IDLE_MAX, PRIVATE_STOP_MAX, PRIVATES_MAX};
+use crate::relay::Relay;
 use crate::stderr::StderrTail;
 
 /// The conversations of one upstream that belong to one client each.
@@ -39,20 +40,22 @@ struct Private {
 
 impl Upstream {
     /// The conversation of a client, opened if need be.
-    pub(super) async fn private(&self, client: u64) -> Result<Arc<Connection>, Error> {
+    pub(super) async fn private(&self, relay: &Relay) -> Result<Arc<Connection>, Error> {
+        let client = relay.client;
         let Some(shared) = self.0.connection.load_full() else {
             return Err(self.down());
         };
-        // Without sessions there is nothing to keep apart.
-        let is_remote = matches!(self.0.settings.launch, Launch::Url(_));
-        if is_remote && shared.era() == Era::Modern {
+        // Without sessions there is nothing to keep apart but what a client says of itself.
+        let launch = &self.0.settings.launch;
+        let is_remote = matches!(launch, Launch::Url(_));
+        if is_remote && shared.era() == Era::Modern && launch.is_plain() {
             return Ok(shared);
         }
         let upstream = self.name();
         let private = self.0.privates.of(client, &self.0.stop);
         let private = private
             .ok_or_else(|| Error::Crowded { upstream: upstream.clone(), limit: PRIVATES_MAX })?;
-        let opened = private.connection.get_or_try_init(|| self.open(client, &private)).await;
+        let opened = private.connection.get_or_try_init(|| self.open(relay, &private)).await;
         if opened.is_err() {
             self.0.privates.forget(client, &private);
             // Nobody would find what another waiter opens in it.
@@ -79,7 +82,8 @@ impl Upstream {
         }
     }
 
-    async fn open(&self, client: u64, private: &Arc<Private>) -> Result<Arc<Connection>, Error> {
+    async fn open(&self, relay: &Relay, private: &Arc<Private>) -> Result<Arc<Connection>, Error> {
+        let context = relay.context.as_ref().unwrap_or(&self.0.settings.context);
         let wait = self.0.settings.startup_timeout;
         let broken = |reason: String| Error::Down { upstream: self.name().clone(), reason };
         if private.close.is_cancelled() {
@@ -88,14 +92,17 @@ impl Upstream {
         let equipped = Box::pin(self.equipped()).await.map_err(broken)?;
         let (connection, process, tail, introduction) = match &equipped.launch {
             Launch::Url(remote) => {
-                let meeting = timeout(wait, Box::pin(self.meet_remote(remote))).await;
+                let remote = remote.fill(context);
+                let remote =
+                    remote.map_err(|error| broken(format!("can't be asked: a header {error}")))?;
+                let meeting = timeout(wait, Box::pin(self.meet_remote(&remote))).await;
                 let met =
                     meeting.unwrap_or_else(|_| Err(format!("gave no own session within {wait:?}")));
                 let (connection, introduction) = met.map_err(broken)?;
                 (connection, None, StderrTail::default(), Some(introduction))
             }
             launch @ (Launch::Command(_) | Launch::BuiltIn(_) | Launch::Worker(_)) => {
-                let started = self.0.spawner.start(launch);
+                let started = self.0.spawner.start(launch, context);
                 let started =
                     started.map_err(|error| broken(format!("can't be started again: {error}")))?;
                 let tail = StderrTail::default();
@@ -113,7 +120,7 @@ impl Upstream {
         let (introduce_to_keeper, introduced) = oneshot::channel();
         let keeper = Keeper {
             upstream: self.clone(),
-            client,
+            client: relay.client,
             private: Arc::clone(private),
             close,
             connection: connection.clone(),
@@ -131,7 +138,6 @@ impl Upstream {
         Ok(Arc::new(connection))
     }
 
-    /// Closes all private conversations.
     /// Closes those of all clients; whoever calls again opens another.
     pub(super) fn close_conversations(&self) {
         for (_, private) in self.0.privates.open().drain() {
@@ -139,6 +145,7 @@ impl Upstream {
         }
     }
 
+    /// Closes all of them for good.
     pub(super) async fn close_privates(&self) {
         self.close_conversations();
         self.0.privates.keepers.close();

@@ -60,7 +60,7 @@ fn check(catalog: &Catalog, reference: &Reference, state: State, warning: &str) 
 
 #[test]
 fn reference_that_matches_by_both_ids_is_accepted() {
-    // HT-03, HT-08, HT-09, HT-10, HT-13
+    // HT-23, HT-03, HT-08, HT-09, HT-10, HT-13
     let catalog = catalog(&[("git", &[tool("log"), tool("status")])]);
     let both = pinned(&catalog, 0);
     check(&catalog, &both, State::Resolved, "");
