@@ -24,7 +24,7 @@ The chores of this repository.
 Usage: cargo xtask <command>
 
 Commands:
-  test    install the test peers, then run fmt, clippy, all tests and the gate
+  test    install the test peers, then run the Python tests, fmt, clippy, all tests and the gate
   gate    count what a call costs and compare it with crates/bench/baseline.json
   bench   measure Toolman beside other gateways; `cargo xtask bench --help` shows the options
   peers   install the test peers into target/peers

@@ -62,8 +62,22 @@ fn install_sets(home: &Path, sets: &[Set]) -> Result<Vec<&'static str>, String> 
 }
 
 /// The Python environments. Each is pinned by a file of its name.
-const PYTHON: [&str; 7] =
-    ["sdk1", "sdk2", "checks", "mcp-2024-11-05", "mcp-2025-03-26", "mcp-2025-06-18", "fastmcp"];
+const PYTHON: [&str; 10] = [
+    "sdk1",
+    "sdk2",
+    "checks",
+    "mcp-2024-11-05",
+    "mcp-2025-03-26",
+    "mcp-2025-06-18",
+    "fastmcp",
+    "dock-fastmcp2",
+    "dock-fastmcp",
+    "dock-pydantic",
+];
+
+/// The interpreters that the dock's own tests ask for, by the names they use.
+pub const DOCK: [(&str, &str); 3] =
+    [("fastmcp2", "dock-fastmcp2"), ("fastmcp", "dock-fastmcp"), ("pydantic", "dock-pydantic")];
 
 /// Those of the other gateways.
 const GATEWAYS: [&str; 3] = ["fastmcp", "mcp-proxy", "mcpo"];

@@ -2,7 +2,7 @@
 
 use std::env;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::{peers, tools};
@@ -22,10 +22,14 @@ const CHECKS: [Step; 3] = [
     Step { name: "test", arguments: &["test", "--workspace"] },
 ];
 
+/// The tests of the files that workers run; those with real libraries are in `peers` below it.
+const PYTHON_TESTS: &str = "crates/upstream/python/tests";
+
 /// Installs the peers, then runs every check, the gate last; stops at the first failure.
 pub fn test(workspace: &Path) -> Result<(), String> {
     let started = Instant::now();
     peers(workspace)?;
+    python(workspace)?;
     for step in &CHECKS {
         check(workspace, step)?;
     }
@@ -42,6 +46,48 @@ pub fn peers(workspace: &Path) -> Result<(), String> {
     })?;
     tell_installed(&installed, started);
     Ok(())
+}
+
+/// Runs the tests that the Python side of the dock has of itself.
+fn python(workspace: &Path) -> Result<(), String> {
+    let started = Instant::now();
+    eprintln!("xtask: python: the tests of {PYTHON_TESTS}");
+    // Discovery does not walk into `peers`, which is no package: its tests run once, with their libraries.
+    unittest(workspace, PYTHON_TESTS, "")?;
+    let home = workspace.join("target/peers");
+    let named = peers::DOCK.map(|(name, set)| {
+        let interpreter = home.join(set).join("bin/python");
+        format!("{name}={}", interpreter.display())
+    });
+    unittest(workspace, &format!("{PYTHON_TESTS}/peers"), &named.join(":"))?;
+    eprintln!("xtask: python passed ({})", elapsed(started));
+    Ok(())
+}
+
+/// Runs the Python tests of a folder; `interpreters` are those that they may ask for.
+fn unittest(workspace: &Path, folder: &str, interpreters: &str) -> Result<(), String> {
+    let output = Command::new("python3")
+        .args(["-m", "unittest", "discover", "-s", folder])
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("TOOLMAN_DOCK_PYTHONS", interpreters)
+        .current_dir(workspace)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|problem| format!("cannot run `python3`: {problem}; is it installed?"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said =
+        [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
+    let needed = if interpreters.is_empty() {
+        String::new()
+    } else {
+        format!("TOOLMAN_DOCK_PYTHONS={interpreters} ")
+    };
+    Err(format!(
+        "{}\nstep `python` failed; run it alone with `{needed}python3 -m unittest discover -s {folder}`",
+        said.concat().trim_end()
+    ))
 }
 
 fn tell_installed(installed: &[&str], started: Instant) {
