@@ -17,7 +17,7 @@ mod expand;
 mod exposure;
 mod file;
 mod json;
-mod limits;
+pub mod limits;
 mod reader;
 mod session_context;
 mod syntax;

@@ -86,6 +86,11 @@ pub enum Command {
     /// Make policies for agents
     #[command(subcommand)]
     Policy(Policy),
+    /// Make a folder of Python tools to begin with, in the data directory
+    New {
+        /// Lowercase letters, digits and hyphens
+        namespace: String,
+    },
     /// Print completions for a shell: `toolman completions bash > …`
     Completions { shell: Shell },
 }

@@ -3,6 +3,10 @@
 //! A folder is read, its environment is brought in line with its requirements, its files are read without being
 //! run, and a worker is described that will run them. What is wrong with one folder harms no other.
 
+pub mod scaffold;
+mod served;
+pub mod watch;
+
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -58,6 +62,11 @@ impl Site {
         Site { spawner, data, dock, interpreters: Mutex::default() }
     }
 
+    /// How long folders must be quiet before they are read again by themselves, if that is wanted.
+    pub fn watches(&self) -> Option<std::time::Duration> {
+        self.dock.watches
+    }
+
     /// Where the folders are.
     pub fn tools(&self) -> PathBuf {
         self.dock.folder.clone().unwrap_or_else(|| self.data.join("tools"))
@@ -106,6 +115,10 @@ impl Site {
         });
         let (python, is_new) = self.environment(&folder, &interpreter, &mut faults).await;
         let (offer, withheld) = self.offer(&folder, &interpreter, runtime, &mut faults).await;
+        match served::copy(&folder, &self.data.join("served").join(folder.name.as_str())) {
+            Ok(copy) => folder.path = copy,
+            Err(error) => faults.push(format!("is served from where it lies: {error}")),
+        }
         let places = Places {
             tools: folder.path.clone(),
             python: python.clone(),

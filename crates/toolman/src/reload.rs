@@ -8,7 +8,7 @@ use serde_json::json;
 use server::http::reload::Reload;
 
 use crate::cli::Misuse;
-use crate::dock::Site;
+use crate::dock::{Site, watch};
 
 /// Looks again what there is.
 pub struct Reloader {
@@ -21,6 +21,12 @@ pub struct Reloader {
 impl Reloader {
     pub fn new(site: Site, fixed: Vec<Member>, gateway: Gateway) -> Reloader {
         Reloader { site, fixed, gateway }
+    }
+
+    /// What tells the folders from what they were; see [`watch::look`].
+    pub async fn look(&self) -> u64 {
+        let tools = self.site.tools();
+        tokio::task::spawn_blocking(move || watch::look(&tools)).await.unwrap_or_default()
     }
 
     /// Reads all folders again, and exchanges the workers of those that have changed; what was done. TD-114, TD-115
@@ -47,6 +53,13 @@ impl Reloader {
             "problems": mustered.problems,
         })
         .to_string()
+    }
+}
+
+/// Reloads by itself, where that is wanted.
+pub fn on_change(reloader: &Arc<Reloader>) {
+    if let Some(quiet) = reloader.site.watches() {
+        tokio::spawn(watch::watch(Arc::clone(reloader), quiet));
     }
 }
 

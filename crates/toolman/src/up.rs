@@ -57,6 +57,7 @@ pub async fn serve(
     let stop = stop_on_signals()?;
     if let Some(reloader) = &host.reloader {
         reload::on_hangup(Arc::clone(reloader))?;
+        reload::on_change(reloader);
         settings.reload = reload::on_request(reloader)?;
     }
     let door = server::http::serve(host.gateway.clone(), listener, settings, stop.clone());

@@ -343,3 +343,23 @@ async fn progress_and_logs_of_a_tool_reach_its_client() {
     assert_eq!(log["params"]["data"], "begun");
     assert_eq!(events.last().unwrap()["result"]["structuredContent"]["result"], "done");
 }
+
+#[tokio::test]
+async fn new_namespace_is_there_to_be_edited() {
+    let data = Data::new(&[]);
+    let folder = Folder::new(TOOLMAN);
+    let run = |name: &'static str| {
+        let mut command = folder.command(&["new", name]);
+        command.arg("--data-dir").arg(data.path());
+        async move { command.output().await.unwrap() }
+    };
+    assert_eq!(run("my-tools").await.status.code(), Some(0));
+    let again = run("my-tools").await;
+    assert_eq!(again.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("is there already"));
+    for name in ["_system", "Upper", "a.b"] {
+        assert_eq!(run(name).await.status.code(), Some(2), "{name}");
+    }
+    let dock = Dock::start(&data).await;
+    assert_eq!(dock.text("my-tools", "greet", &json!({"name": "Ada"})).await, "Hello, Ada!");
+}

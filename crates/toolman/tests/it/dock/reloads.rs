@@ -114,3 +114,35 @@ async fn reloads_under_load_fail_no_call() {
     let last = (round - 1) / 10 * 10;
     assert_eq!(dock.text("b", "hello", &json!({})).await, format!("Round {last}, World!"));
 }
+
+#[tokio::test]
+async fn folders_are_watched_where_that_is_wanted() {
+    // TD-118
+    let data = Data::new(&[("a/t.py", HELLO)]);
+    let watching = [("ENABLE_FS_WATCHER", "true"), ("FS_WATCHER_DEBOUNCE_MS", "50")];
+    let dock = Dock::start_with(&data, &watching).await;
+    assert_eq!(dock.text("a", "hello", &json!({})).await, "Hello, World!");
+    data.write("a/t.py", &greeting("Good day,"));
+    let changes = async {
+        while dock.text("a", "hello", &json!({})).await != "Good day, World!" {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(testkit::client::PATIENCE, changes).await.expect("it is reloaded");
+}
+
+#[tokio::test]
+async fn what_is_written_is_not_run_before_it_is_read() {
+    let data = Data::new(&[("a/t.py", HELLO)]);
+    let dock = Dock::start(&data).await;
+    data.write("a/t.py", &greeting("Not yet,"));
+    assert_eq!(dock.text("a", "hello", &json!({})).await, "Hello, World!");
+    let worker = dock.workers("a")[0];
+    kill("-KILL", worker);
+    let answer = dock.call("a", "hello", &json!({})).await;
+    if answer.status != 200 {
+        assert_eq!(dock.text("a", "hello", &json!({})).await, "Hello, World!");
+    }
+    dock.reload().await;
+    assert_eq!(dock.text("a", "hello", &json!({})).await, "Not yet, World!");
+}

@@ -1,0 +1,67 @@
+//! Looking at folders by itself: a reload when they have changed and been quiet for a while. TD-118
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use crate::reload::Reloader;
+
+/// How often folders are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How deep, and how many files.
+const DEPTH_MAX: usize = 8;
+const FILES_MAX: usize = 20_000;
+
+/// Reloads whenever something has changed and then stayed the same for `quiet`.
+pub async fn watch(reloader: Arc<Reloader>, quiet: Duration) {
+    let mut served = reloader.look().await;
+    loop {
+        sleep(LOOK_EVERY).await;
+        let mut seen = reloader.look().await;
+        if seen == served {
+            continue;
+        }
+        // Whoever writes several files is waited for.
+        loop {
+            sleep(quiet.max(Duration::from_millis(10))).await;
+            let now = reloader.look().await;
+            if now == seen {
+                break;
+            }
+            seen = now;
+        }
+        served = seen;
+        reloader.reload().await;
+    }
+}
+
+/// What tells one state of a folder from another, without reading any file.
+pub fn look(folder: &Path) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let mut left = FILES_MAX;
+    look_into(folder, 0, &mut left, &mut hasher);
+    hasher.finish()
+}
+
+fn look_into(folder: &Path, depth: usize, left: &mut usize, hasher: &mut DefaultHasher) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let mut names: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.file_name())).collect();
+    names.sort();
+    for name in names {
+        let path = folder.join(&name);
+        let Ok(known) = fs::symlink_metadata(&path) else { continue };
+        let is_hidden = name.to_str().is_some_and(|name| name.starts_with('.'));
+        if is_hidden || name == "__pycache__" || *left == 0 {
+            continue;
+        }
+        *left -= 1;
+        (&name, known.len(), known.modified().ok(), known.is_dir()).hash(hasher);
+        if known.is_dir() && depth < DEPTH_MAX {
+            look_into(&path, depth + 1, left, hasher);
+        }
+    }
+}
