@@ -129,6 +129,13 @@ fn build(workspace: &Path) -> Result<(), String> {
     check(
         workspace,
         &Step { name: "build", arguments: &["build", "--profile", "gate", "-p", "bench"] },
+    )?;
+    check(
+        workspace,
+        &Step {
+            name: "build",
+            arguments: &["build", "--profile", "gate", "-p", "mcp", "--example", "envelopes"],
+        },
     )
 }
 

@@ -8,10 +8,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::ChildStdin;
 
-use anyhow::{Context as _, bail, ensure};
-use bytes::Bytes;
-use mcp::params::Params;
-use mcp::rpc::{self, Message};
+use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
@@ -105,8 +102,9 @@ impl Route {
         at_end: impl FnOnce(u32) -> T,
     ) -> anyhow::Result<T> {
         if self == Route::Envelope {
-            let mut command = contestant::below(above, &contestant::own_binary()?);
-            let process = Process::start(command.args(["envelopes", &times.to_string()]))?;
+            let reader = contestant::own_binary()?.with_file_name("examples").join("envelopes");
+            let mut command = contestant::below(above, &reader);
+            let process = Process::start(command.arg(times.to_string()))?;
             let end = at_end(process.pid());
             process.wait()?;
             return Ok(end);
@@ -133,21 +131,6 @@ impl Route {
         running.stop()?;
         Ok(end)
     }
-}
-
-/// Reads the message of a call so many times, as the gateway does.
-pub fn read_envelopes(times: u64) -> anyhow::Result<()> {
-    let frame = Bytes::from_static(
-        br#"{"jsonrpc":"2.0","id":4711,"method":"tools/call","params":{"name":"s0_echo","arguments":{"text":"what is \"said\"","number":17,"list":[1,2.5,null],"flag":true},"_meta":{"progressToken":7}}}"#,
-    );
-    for _ in 0..times {
-        let Ok(Message::Request { params, .. }) = rpc::parse(&frame) else {
-            bail!("a good message was refused");
-        };
-        let params = Params::parse(params.as_ref(), "name");
-        ensure!(params.is_ok_and(|params| params.name() == "s0_echo"), "the name is not as sent");
-    }
-    Ok(())
 }
 
 /// Rules for everybody, under which the one who asks falls, and a hundred agents with policies of their own.

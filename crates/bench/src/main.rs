@@ -91,9 +91,6 @@ enum Command {
         /// The routes to count [default: all]
         routes: Vec<Route>,
     },
-    /// Read the message of a call so many times, to be counted
-    #[command(hide = true)]
-    Envelopes { times: u64 },
     /// Measure all gateways at all works; `cargo xtask bench` runs it
     Run(Run),
     /// Hold the counts of all routes to what they were; `cargo xtask gate` runs it
@@ -171,7 +168,6 @@ fn run_command(command: Command) -> anyhow::Result<()> {
         Command::LimitHttp { upstream, port } => limit::serve_http(&upstream, port),
         Command::LimitStdio { port, command } => limit::serve_stdio(&command, port),
         Command::Load(load) => run_load(load),
-        Command::Envelopes { times } => count::read_envelopes(times),
         Command::Run(run) => run_all(run),
         Command::Gate { toolman, baseline } => gate::run(&absolute(&toolman)?, &baseline),
         Command::Count { toolman, json: true, routes, .. } => {

@@ -42,6 +42,7 @@ impl<'t> Section<'t> {
     /// Reports the keys that nobody asked for; one of `strays` belongs at the top of the file.
     pub fn close(mut self, strays: &[&str], faults: &mut Faults<'_>) {
         self.asked.sort_unstable();
+        self.asked.dedup();
         for key in self.table.keys() {
             let (at, name) = (key.span().start, key.get_ref().as_ref());
             let whereabouts = self.whereabouts;

@@ -8,6 +8,7 @@ mod names;
 mod remote;
 pub mod routes;
 pub mod server;
+mod texts;
 mod tokens;
 
 use catalog::patterns::Patterns;

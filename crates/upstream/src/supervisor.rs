@@ -6,6 +6,7 @@ mod equipment;
 mod life;
 mod private;
 mod rest;
+mod retire;
 mod worker;
 
 use std::sync::Arc;
@@ -35,7 +36,7 @@ use crate::hearing::Watched;
 use crate::launch::{Launch, Spawner};
 use crate::limits::{
     CALL_TIMEOUT, CRASHES_MAX, NEW_SESSION_MAX, RENEWALS_MAX, REOPEN_DELAY_MAX, RESTART_DELAY_MIN,
-    RETIRE_GRACE, STARTUP_TIMEOUT,
+    STARTUP_TIMEOUT,
 };
 use crate::meeting::Manner;
 use crate::relay::Upcall;
@@ -175,7 +176,7 @@ impl Upstream {
             Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => Default::default(),
         };
         let status = Status {
-            phase: if rests_at_first(&settings) { Phase::Resting } else { Phase::Starting },
+            phase: if rest::rests_at_first(&settings) { Phase::Resting } else { Phase::Starting },
             introduction: None,
             startup: None,
             problems,
@@ -366,32 +367,6 @@ impl Upstream {
         self.0.log_level.send_if_modified(|wanted| wanted.replace(level) != Some(level));
     }
 
-    /// Whether two handles are of the same upstream.
-    pub fn is(&self, other: &Upstream) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-
-    /// Ends the server and this upstream when the calls under way are over; does not wait for that. Nobody begins
-    /// a call any more, but for those who have just looked it up.
-    pub fn retire(&self) {
-        let upstream = self.clone();
-        tokio::spawn(async move {
-            let patience = upstream.0.settings.call_timeout + RETIRE_GRACE;
-            _ = timeout(patience, upstream.unused()).await;
-            upstream.stop().await;
-        });
-    }
-
-    /// Waits until no call has been under way for a moment.
-    async fn unused(&self) {
-        loop {
-            sleep(RETIRE_GRACE).await;
-            if !self.is_in_use() {
-                return;
-            }
-        }
-    }
-
     /// Ends the server and this upstream.
     pub async fn stop(&self) {
         self.0.stop.cancel();
@@ -512,14 +487,6 @@ impl Upstream {
             let events = self.0.events.clone();
             tokio::spawn(async move { _ = events.send(event).await });
         }
-    }
-}
-
-/// Whether a server is started only when somebody wants it.
-fn rests_at_first(settings: &Settings) -> bool {
-    match &settings.launch {
-        Launch::Worker(worker) => !worker.is_eager,
-        Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => settings.idle_timeout.is_some(),
     }
 }
 

@@ -6,7 +6,7 @@ use mcp::text::shorten;
 use toml::de::DeValue;
 
 use super::TOP_KEYS;
-use super::server::expanded;
+use super::texts::expanded;
 use crate::Surroundings;
 use crate::audit::Audit;
 use crate::fault::Faults;

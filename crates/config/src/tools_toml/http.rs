@@ -7,7 +7,8 @@ use mcp::text::shorten;
 use mcp::version::{Revision, Spoken};
 
 use super::TOP_KEYS;
-use super::server::{expanded, wait};
+use super::server::wait;
+use super::texts::expanded;
 use crate::Surroundings;
 use crate::fault::Faults;
 use crate::http::{Http, TokenSource, weakness};

@@ -3,7 +3,7 @@
 use upstream::launch::Launch;
 use upstream::remote::{Headers, Remote, Transport, Url};
 
-use super::server::{Means, expanded, templated};
+use super::texts::{Means, expanded, templated};
 use crate::Environment;
 use crate::fault::Faults;
 use crate::reader::{Section, Value};

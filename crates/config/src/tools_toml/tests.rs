@@ -163,7 +163,7 @@ mod meaning {
     fn secrets_are_named_in_variables_and_headers() {
         check_server(
             "env = { KEY = '${USER}:${secret:TOKEN}', PLAIN = 'x' }",
-            r#"server-1 [] sh "run" KEY="<secret TOKEN>" PLAIN="x""#,
+            r#"server-1 [] sh "run" KEY="ada:<secret TOKEN>" PLAIN="x""#,
         );
         check(
             "[[servers]]\nurl = 'https://hub/mcp'\nheaders = { X-Key = 'k ${secret:TOKEN}' }",

@@ -2,7 +2,7 @@
 
 use mcp::text::shorten;
 
-use super::server::expanded;
+use super::texts::expanded;
 use crate::Surroundings;
 use crate::fault::Faults;
 use crate::http::{AgentToken, Secret, weakness};

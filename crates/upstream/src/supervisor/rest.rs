@@ -4,7 +4,8 @@ use std::future::pending;
 
 use tokio::time::sleep;
 
-use super::{Phase, Upstream, rests_at_first};
+use super::{Phase, Settings, Upstream};
+use crate::launch::Launch;
 
 impl Upstream {
     /// Whether the server runs only while it is needed.
@@ -90,5 +91,13 @@ impl Upstream {
             false
         });
         rests
+    }
+}
+
+/// Whether a server is started only when somebody wants it.
+pub(super) fn rests_at_first(settings: &Settings) -> bool {
+    match &settings.launch {
+        Launch::Worker(worker) => !worker.is_eager,
+        Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => settings.idle_timeout.is_some(),
     }
 }
