@@ -46,7 +46,7 @@ impl Count {
         let heaviest = profile.heaviest(NAMED_MAX);
         Count {
             instructions: profile.total().round(),
-            trail: trail.total().round(),
+            trail: trail.total().round().max(0.0),
             crates: profile.by_crate().into_iter().map(whole).filter(|(_, n)| *n >= 1.0).collect(),
             heaviest: heaviest.into_iter().map(|(name, n)| (name.to_owned(), n.round())).collect(),
         }
@@ -95,7 +95,7 @@ impl Baseline {
                 verdict.notes += &format!("{change}; keep it so with `TOOLMAN_BLESS=1`\n");
             }
             // How many records are written at once depends on when the thread is woken.
-            if now.trail > old.trail * (1.0 + UNSTEADY_ROOM_PERCENT / 100.0) {
+            if now.trail > old.trail * (1.0 + UNSTEADY_ROOM_PERCENT / 100.0) + 1.0 {
                 verdict.problems.push(format!(
                     "a record of `{name}` in the audit trail takes {} instructions; it took {}",
                     now.trail, old.trail
