@@ -11,7 +11,7 @@ use foldhash::HashMap;
 use mcp::names::{Namespace, UpstreamName};
 use tokio::sync::mpsc;
 use upstream::launch::Spawner;
-use upstream::supervisor::{Event, Settings, Upstream};
+use upstream::supervisor::{Event, Upstream};
 
 use crate::lazy::{self, Lazy};
 use crate::{Gateway, Member};
@@ -52,7 +52,7 @@ impl Starter {
         former: &[(Namespace, Upstream)],
     ) -> Vec<(Namespace, Upstream)> {
         let start = |Member { namespace, upstream: settings }: Member| {
-            let is_same = |upstream: &Upstream| is_unchanged(upstream.settings(), &settings);
+            let is_same = |upstream: &Upstream| *upstream.settings() == settings;
             let running = former.iter().map(|(_, upstream)| upstream).find(|one| is_same(one));
             let upstream = running.cloned().unwrap_or_else(|| {
                 Upstream::start(settings, Arc::clone(&self.spawner), self.events.clone())
@@ -61,11 +61,6 @@ impl Starter {
         };
         wanted.into_iter().map(start).collect()
     }
-}
-
-/// Whether a running upstream is what is wanted.
-fn is_unchanged(running: &Settings, wanted: &Settings) -> bool {
-    running == wanted
 }
 
 /// What an exchange of upstreams has done, by their names.

@@ -58,8 +58,6 @@ pub const ENVIRONMENT_TIME_MAX: Duration = Duration::from_mins(10);
 pub const PROBE_TIME_MAX: Duration = Duration::from_secs(20);
 /// How long a call waits for a worker that has ended and is being started again.
 pub const WORKER_RETURN_MAX: Duration = Duration::from_secs(2);
-/// How long the calls of a worker may go on that is asked to end.
-pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 /// How much longer than the tool's own time the gateway waits for a worker to say that it is over.
 pub const WORKER_SILENCE: Duration = Duration::from_millis(500);
 

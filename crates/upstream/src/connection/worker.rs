@@ -8,7 +8,6 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::incoming::Source;
 use super::{Connection, Listener, Loss, Wire};
 use crate::error::Error;
-use crate::limits::SHUTDOWN_GRACE;
 use crate::python::protocol::{self, Said};
 
 impl Connection {
@@ -30,13 +29,6 @@ impl Connection {
     /// What the worker has found wrong with its files.
     pub fn faults(&self) -> Vec<String> {
         self.state().faults.clone()
-    }
-
-    /// Asks the worker to end when its calls are over.
-    pub fn ask_to_end(&self) {
-        if let Wire::Worker = self.0.wire {
-            _ = self.0.outgoing.try_send(protocol::shutdown(SHUTDOWN_GRACE));
-        }
     }
 
     pub(super) fn receive_from_worker(&self, frame: &Bytes) {

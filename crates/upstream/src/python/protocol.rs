@@ -113,11 +113,6 @@ pub fn cancel(id: u64) -> Bytes {
     format!(r#"{{"op":"cancel","id":{id}}}"#).into()
 }
 
-/// Asks a worker to finish its calls and to end.
-pub fn shutdown(grace: Duration) -> Bytes {
-    format!(r#"{{"id":0,"op":"shutdown","grace":{}}}"#, grace.as_secs_f64()).into()
-}
-
 /// Reads what a worker says; the error says in words why it is not understood.
 pub fn parse(frame: &Bytes) -> Result<Said, String> {
     let whole = Raw::trusted(frame.clone());
