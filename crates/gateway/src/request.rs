@@ -34,16 +34,15 @@ pub enum Terms {
 impl Request {
     /// A request as its parameters say it is meant.
     pub fn new(id: Raw, method: String, params: Option<Raw>) -> Request {
-        let subject = subject_of(&method).map(|key| Params::parse(params.as_ref(), key));
-        let envelope = match (&subject, &params) {
-            (Some(Ok(subject)), _) => {
-                subject.meta().and_then(|meta| Envelope::find(subject.raw(), meta))
-            }
-            (_, Some(params)) => {
+        let read = subject_of(&method).map(|key| Params::read(params.as_ref(), key));
+        let (subject, envelope) = match (read, &params) {
+            (Some(Ok((subject, envelope))), _) => (Some(Ok(subject)), envelope),
+            (read, Some(params)) => {
                 let meta = params.members(["_meta"]).ok().and_then(|[meta]| meta);
-                meta.and_then(|meta| Envelope::find(params, meta))
+                let envelope = meta.and_then(|meta| Envelope::find(params, meta));
+                (read.map(|read| read.map(|(subject, _)| subject)), envelope)
             }
-            (_, None) => None,
+            (read, None) => (read.map(|read| read.map(|(subject, _)| subject)), None),
         };
         let terms = match envelope {
             None => Terms::Handshake,

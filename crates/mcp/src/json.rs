@@ -13,7 +13,7 @@ use std::ops::Range;
 use serde::de::IgnoredAny;
 
 pub(crate) use self::scan::Scanner;
-use self::scan::Stop;
+use self::scan::{Stop, Written};
 
 /// Deeper nesting than this is refused: peers recurse where we do not.
 pub const DEPTH_MAX: usize = 128;
@@ -47,67 +47,108 @@ pub fn members<'a, const N: usize>(
     text: &'a [u8],
     wanted: [&'static str; N],
 ) -> Result<[Option<&'a str>; N], Fault> {
+    hot_members(text, wanted)
+}
+
+/// The same, compiled anew wherever it is called, with what is wanted as constants: for what every
+/// request needs.
+#[expect(clippy::inline_always, reason = "only so are the names constants")]
+#[inline(always)]
+pub(crate) fn hot_members<'a, const N: usize>(
+    text: &'a [u8],
+    wanted: [&'static str; N],
+) -> Result<[Option<&'a str>; N], Fault> {
     let mut found = [None; N];
     // A shape fault waits for the end: text that is not JSON at all is the graver one.
     let mut fault = None;
-    let read = |name: Cow<'a, str>, value| match wanted.iter().position(|known| *known == name) {
-        Some(place) => {
-            if found[place].replace(value).is_some() {
-                fault.get_or_insert(Fault::Duplicate(wanted[place]));
+    let mut members = Members::of(text)?;
+    while let Some((name, value)) = members.next().map_err(|stop| why_not(text, stop))? {
+        let unescaped;
+        let name = if name.has_escapes {
+            unescaped = members.unescaped(name)?;
+            &*unescaped
+        } else {
+            &members.text[name.start..name.end]
+        };
+        match wanted.iter().position(|known| *known == name) {
+            Some(place) => {
+                if found[place].replace(value).is_some() {
+                    fault.get_or_insert(Fault::Duplicate(wanted[place]));
+                }
+            }
+            None => {
+                if let Some(wrong) = misspelled(&wanted, name) {
+                    fault.get_or_insert(wrong);
+                }
             }
         }
-        None => {
-            if let Some(wanted) = wanted.iter().find(|known| known.eq_ignore_ascii_case(&name)) {
-                fault.get_or_insert(Fault::Spelling { found: name.into_owned(), wanted });
-            }
-        }
-    };
-    each_member(text, read)?;
+    }
     match fault {
         Some(fault) => Err(fault),
         None => Ok(found),
     }
 }
 
-/// Reads the object in `text`, member by member.
-fn each_member<'a>(
-    text: &'a [u8],
-    mut read: impl FnMut(Cow<'a, str>, &'a str),
-) -> Result<(), Fault> {
-    let whole = std::str::from_utf8(text);
-    let whole = whole.map_err(|_| Fault::Syntax("the text is not UTF-8".into()))?;
+/// The fault of a name that is none of the wanted ones, but looks like one.
+fn misspelled(wanted: &[&'static str], name: &str) -> Option<Fault> {
+    let wanted = wanted.iter().find(|known| known.eq_ignore_ascii_case(name))?;
+    Some(Fault::Spelling { found: name.to_owned(), wanted })
+}
+
+/// An object that is read member by member.
+struct Members<'a> {
+    text: &'a str,
+    scanner: Scanner<'a>,
+    has_more: bool,
+}
+
+impl<'a> Members<'a> {
+    #[inline]
+    fn of(text: &'a [u8]) -> Result<Members<'a>, Fault> {
+        let whole = std::str::from_utf8(text);
+        let whole = whole.map_err(|_| Fault::Syntax("the text is not UTF-8".into()))?;
+        let mut scanner = Scanner::new(text);
+        if scanner.enter(b'{').is_err() {
+            return Err(no_object(text));
+        }
+        let has_more = !scanner.take(b'}');
+        Ok(Members { text: whole, scanner, has_more })
+    }
+
+    /// The name and the value of the next member; nothing may follow the last.
+    #[expect(clippy::inline_always, reason = "there are a few hot places")]
+    #[inline(always)]
+    fn next(&mut self) -> Result<Option<(Written, &'a str)>, Stop> {
+        if !self.has_more {
+            self.scanner.finish()?;
+            return Ok(None);
+        }
+        let name = self.scanner.string()?;
+        self.scanner.expect(b':')?;
+        let start = self.scanner.value()?;
+        let value = &self.text[start..self.scanner.at()];
+        self.has_more = self.scanner.take(b',');
+        if !self.has_more {
+            self.scanner.expect(b'}')?;
+        }
+        Ok(Some((name, value)))
+    }
+
+    /// A name that was written with escapes.
+    #[cold]
+    fn unescaped(&self, name: Written) -> Result<Cow<'a, str>, Fault> {
+        string(&self.text[name.start - 1..=name.end])
+            .ok_or_else(|| why_not(self.text.as_bytes(), Stop::Syntax))
+    }
+}
+
+/// The fault of a text that does not begin as an object does.
+#[cold]
+fn no_object(text: &[u8]) -> Fault {
     let mut scanner = Scanner::new(text);
-    let mut go = || -> Result<bool, Stop> {
-        if scanner.peek() != Some(b'{') {
-            scanner.value()?;
-            scanner.finish()?;
-            return Ok(false);
-        }
-        scanner.enter(b'{')?;
-        let mut has_more = !scanner.take(b'}');
-        while has_more {
-            let name = scanner.string()?;
-            scanner.expect(b':')?;
-            let start = scanner.value()?;
-            let value = &whole[start..scanner.at()];
-            if name.has_escapes {
-                let name = &whole[name.start - 1..=name.end];
-                read(string(name).ok_or(Stop::Syntax)?, value);
-            } else {
-                read(Cow::Borrowed(&whole[name.start..name.end]), value);
-            }
-            has_more = scanner.take(b',');
-            if !has_more {
-                scanner.expect(b'}')?;
-            }
-        }
-        scanner.finish()?;
-        Ok(true)
-    };
-    match go() {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(Fault::NotAnObject),
-        Err(stop) => Err(why_not(text, stop)),
+    match scanner.value().and_then(|_| scanner.finish()) {
+        Ok(()) => Fault::NotAnObject,
+        Err(stop) => why_not(text, stop),
     }
 }
 
@@ -158,7 +199,16 @@ pub fn few_elements(text: &str, max: usize) -> Result<Vec<&str>, Fault> {
 /// The members of the object in `text`, each as it was written, in that order.
 pub fn entries(text: &str) -> Result<Vec<(Cow<'_, str>, &str)>, Fault> {
     let mut found = Vec::new();
-    each_member(text.as_bytes(), |name, value| found.push((name, value)))?;
+    let mut members = Members::of(text.as_bytes())?;
+    let why = |stop| why_not(text.as_bytes(), stop);
+    while let Some((name, value)) = members.next().map_err(why)? {
+        let name = if name.has_escapes {
+            members.unescaped(name)?
+        } else {
+            Cow::Borrowed(&text[name.start..name.end])
+        };
+        found.push((name, value));
+    }
     Ok(found)
 }
 
@@ -171,6 +221,11 @@ pub fn string(text: &str) -> Option<Cow<'_, str>> {
         return Some(Cow::Borrowed(&text[written.start..written.end]));
     }
     serde_json::from_str(text).ok().map(Cow::Owned)
+}
+
+/// Whether `text` is the same between the quotes of a JSON string.
+pub fn is_plain(text: &str) -> bool {
+    scan::plain_len(text.as_bytes()) == text.len()
 }
 
 /// `text` as a JSON string with its quotes.

@@ -32,6 +32,9 @@ pub struct Envelope {
     pub log_level: Option<Raw>,
 }
 
+/// The envelope that parameters claim to have; `None` if they name no revision.
+pub type Claimed = Option<Result<Envelope, Fault>>;
+
 impl Envelope {
     /// Reads the envelope; whatever lacks a required member is no modern request.
     pub fn parse(params: Option<&Raw>) -> Result<Envelope, Fault> {
@@ -40,8 +43,8 @@ impl Envelope {
         Envelope::read(params, meta.ok_or(Fault::Missing("_meta"))?)
     }
 
-    /// The envelope of parameters whose `_meta` is known; `None` if they name no revision.
-    pub fn find(params: &Raw, meta: &str) -> Option<Result<Envelope, Fault>> {
+    /// The envelope of parameters whose `_meta` is known.
+    pub fn find(params: &Raw, meta: &str) -> Claimed {
         match Envelope::read(params, meta) {
             Ok(envelope) => Some(Ok(envelope)),
             Err(Fault::Missing(PROTOCOL_VERSION)) => None,
@@ -49,9 +52,26 @@ impl Envelope {
         }
     }
 
+    /// The same, with another member of `_meta`; a fault where something is wrong with any of them.
+    pub(crate) fn find_beside<'a>(
+        params: &Raw,
+        meta: &'a str,
+        other: &'static str,
+    ) -> Result<(Option<&'a str>, Claimed), Fault> {
+        let wanted = [other, PROTOCOL_VERSION, CLIENT_CAPABILITIES, LOG_LEVEL];
+        let [other, version, capabilities, log_level] = json::hot_members(meta.as_bytes(), wanted)?;
+        let envelope =
+            version.map(|version| Envelope::new(params, [Some(version), capabilities, log_level]));
+        Ok((other, envelope))
+    }
+
     fn read(params: &Raw, meta: &str) -> Result<Envelope, Fault> {
-        let [version, capabilities, log_level] =
-            json::members(meta.as_bytes(), [PROTOCOL_VERSION, CLIENT_CAPABILITIES, LOG_LEVEL])?;
+        let wanted = [PROTOCOL_VERSION, CLIENT_CAPABILITIES, LOG_LEVEL];
+        Envelope::new(params, json::members(meta.as_bytes(), wanted)?)
+    }
+
+    fn new(params: &Raw, members: [Option<&str>; 3]) -> Result<Envelope, Fault> {
+        let [version, capabilities, log_level] = members;
         let version = version.ok_or(Fault::Missing(PROTOCOL_VERSION))?;
         let expected = "a string";
         let version =

@@ -7,8 +7,12 @@ use std::ops::Range;
 use crate::headers;
 use crate::items::Kind;
 use crate::json::{self, Fault};
+use crate::modern::{Claimed, Envelope};
 use crate::rpc::Raw;
 use crate::translate::Passage;
+
+/// The member by which progress is told.
+const PROGRESS_TOKEN: &str = "progressToken";
 
 /// Parameters with the places that may be exchanged.
 #[derive(Clone, Debug)]
@@ -41,13 +45,27 @@ pub fn subject_of(method: &str) -> Option<&'static str> {
 impl Params {
     /// Reads parameters whose item is named by `key`.
     pub fn parse(raw: Option<&Raw>, key: &'static str) -> Result<Params, Fault> {
+        Params::read(raw, key).map(|(params, _)| params)
+    }
+
+    /// The same, with the envelope in them: `_meta` is read once for both.
+    pub fn read(raw: Option<&Raw>, key: &'static str) -> Result<(Params, Claimed), Fault> {
         let raw = raw.ok_or(Fault::Missing(key))?;
         // What is there twice, or spelled otherwise, is refused: rules that look at it must see what
         // the upstream will see.
-        let [name, meta, arguments] = raw.members([key, "_meta", "arguments"])?;
+        let [name, meta, arguments] =
+            json::hot_members(raw.as_bytes(), [key, "_meta", "arguments"])?;
+        let (token, envelope) = match meta {
+            None => (None, None),
+            Some(meta) => match Envelope::find_beside(raw, meta, PROGRESS_TOKEN) {
+                Ok(found) => found,
+                // What is wrong may not matter to both.
+                Err(_) => (progress_token(Some(meta))?, Envelope::find(raw, meta)),
+            },
+        };
         let arguments_span = arguments.map(|arguments| json::span(raw.as_bytes(), arguments));
-        let params = Params::new(raw, Key::Member(key), key, name, meta)?;
-        Ok(Params { arguments_span, ..params })
+        let params = Params::new(raw, Key::Member(key), key, name, (meta, token))?;
+        Ok((Params { arguments_span, ..params }, envelope))
     }
 
     /// Reads the parameters of `completion/complete`: the item is named in the reference.
@@ -64,7 +82,8 @@ impl Params {
                 return Err(Fault::WrongType { member: "type", expected });
             }
         };
-        Ok((kind, Params::new(raw, Key::Reference, key, name, meta)?))
+        let token = progress_token(meta)?;
+        Ok((kind, Params::new(raw, Key::Reference, key, name, (meta, token))?))
     }
 
     fn new(
@@ -72,7 +91,7 @@ impl Params {
         key: Key,
         member: &'static str,
         name: Option<&str>,
-        meta: Option<&str>,
+        (meta, token): (Option<&str>, Option<&str>),
     ) -> Result<Params, Fault> {
         let name_text = name.ok_or(Fault::Missing(member))?;
         let name =
@@ -82,7 +101,7 @@ impl Params {
             name_span: json::span(raw.as_bytes(), name_text),
             meta_span: meta.map(|meta| json::span(raw.as_bytes(), meta)),
             arguments_span: None,
-            progress_span: progress_token(meta)?.map(|token| json::span(raw.as_bytes(), token)),
+            progress_span: token.map(|token| json::span(raw.as_bytes(), token)),
             name: name.into(),
             raw: raw.clone(),
         })
@@ -153,8 +172,13 @@ impl Params {
 
     /// The parameters for the upstream: its own name for the item, our token for progress.
     pub fn forward(&self, upstream_name: &str, token: &str) -> Vec<u8> {
-        let name = json::quote(upstream_name);
-        let rename = (self.name_span.clone(), name.as_bytes());
+        // Mostly it can stand between the quotes as it is.
+        let quoted = (!json::is_plain(upstream_name)).then(|| json::quote(upstream_name));
+        let Range { start, end } = self.name_span.clone();
+        let rename = match &quoted {
+            None => (start + 1..end - 1, upstream_name.as_bytes()),
+            Some(quoted) => (start..end, quoted.as_bytes()),
+        };
         match self.progress_span.clone() {
             None => json::splice(self.raw.as_bytes(), &[rename]),
             Some(span) => {
@@ -170,7 +194,7 @@ impl Params {
 ///
 /// The token is looked for in `_meta` (a request) or at the top (a progress notification).
 pub fn exchange_progress_token(params: &Raw, new: &str) -> Option<(Vec<u8>, Raw)> {
-    let [meta, own] = params.members(["_meta", "progressToken"]).ok()?;
+    let [meta, own] = params.members(["_meta", PROGRESS_TOKEN]).ok()?;
     let token = progress_token(meta).ok()?.or(own)?;
     let span = json::span(params.as_bytes(), token);
     let exchanged = json::splice(params.as_bytes(), &[(span, new.as_bytes())]);
@@ -180,7 +204,7 @@ pub fn exchange_progress_token(params: &Raw, new: &str) -> Option<(Vec<u8>, Raw)
 /// The progress token in a `_meta` object.
 fn progress_token(meta: Option<&str>) -> Result<Option<&str>, Fault> {
     let Some(meta) = meta else { return Ok(None) };
-    let [token] = json::members(meta.as_bytes(), ["progressToken"])?;
+    let [token] = json::members(meta.as_bytes(), [PROGRESS_TOKEN])?;
     Ok(token)
 }
 

@@ -95,14 +95,18 @@ impl Rejection {
 pub fn parse(frame: &Bytes) -> Result<Message, Rejection> {
     let wanted = ["jsonrpc", "id", "method", "params", "result", "error"];
     let [version, id, method, params, result, error] =
-        json::members(frame, wanted).map_err(|fault| shape_rejection(frame, &fault))?;
+        json::hot_members(frame, wanted).map_err(|fault| shape_rejection(frame, &fault))?;
     let raw = |text: &str| Raw(frame.slice_ref(text.as_bytes()));
     let id = id.map(raw);
     let refuse = |reason: &str| {
         let id = id.clone().filter(is_usable_id);
         Err(reject(Code::INVALID_REQUEST, reason.into(), id))
     };
-    if version.and_then(json::string).as_deref() != Some("2.0") {
+    let is_current = |version: &str| {
+        // As nearly everybody writes it.
+        version == "\"2.0\"" || json::string(version).as_deref() == Some("2.0")
+    };
+    if !version.is_some_and(is_current) {
         return refuse("member `jsonrpc` must be \"2.0\"");
     }
     let is_error_about_nothing = method.is_none() && error.is_some() && result.is_none();

@@ -2,6 +2,11 @@
 //!
 //! Says where values begin and end. Why a text is no JSON is left to whoever can word it.
 
+#![expect(
+    clippy::inline_always,
+    reason = "every byte of a message passes here, and the rest is built for size"
+)]
+
 use super::DEPTH_MAX;
 
 /// The text is no JSON, or nests too deeply.
@@ -40,7 +45,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The next byte that is no whitespace; it is not taken.
-    #[inline]
+    #[inline(always)]
     pub fn peek(&mut self) -> Option<u8> {
         loop {
             let byte = *self.text.get(self.at)?;
@@ -52,12 +57,9 @@ impl<'a> Scanner<'a> {
     }
 
     /// Takes `byte`, which must come next.
+    #[inline(always)]
     pub fn expect(&mut self, byte: u8) -> Step<()> {
-        if self.peek() != Some(byte) {
-            return Err(Stop::Syntax);
-        }
-        self.at += 1;
-        Ok(())
+        if self.take(byte) { Ok(()) } else { Err(Stop::Syntax) }
     }
 
     /// Takes the bracket that opens what the next values lie in.
@@ -68,8 +70,10 @@ impl<'a> Scanner<'a> {
     }
 
     /// Takes `byte` if it comes next.
+    #[inline(always)]
     pub fn take(&mut self, byte: u8) -> bool {
-        let is_next = self.peek() == Some(byte);
+        // Mostly there is no whitespace to look for.
+        let is_next = self.text.get(self.at) == Some(&byte) || self.peek() == Some(byte);
         self.at += usize::from(is_next);
         is_next
     }
@@ -80,169 +84,179 @@ impl<'a> Scanner<'a> {
     }
 
     /// Takes a string.
-    #[inline]
+    #[inline(always)]
     pub fn string(&mut self) -> Step<Written> {
         self.expect(b'"')?;
         let start = self.at;
-        let has_escapes = self.rest_of_string()?;
-        Ok(Written { start, end: self.at - 1, has_escapes })
-    }
-
-    /// Takes a string whose first quote is taken; whether it holds escapes.
-    fn rest_of_string(&mut self) -> Step<bool> {
-        let mut has_escapes = false;
-        loop {
-            self.at += plain_len(self.text.get(self.at..).unwrap_or_default());
-            match self.text.get(self.at) {
-                Some(b'"') => {
-                    self.at += 1;
-                    return Ok(has_escapes);
-                }
-                Some(b'\\') => {
-                    has_escapes = true;
-                    self.escape()?;
-                }
-                _ => return Err(Stop::Syntax),
-            }
-        }
-    }
-
-    fn escape(&mut self) -> Step<()> {
-        let rest = self.text.get(self.at + 1..).unwrap_or_default();
-        match rest {
-            [b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => self.at += 2,
-            [b'u', a, b, c, d, ..]
-                if [a, b, c, d].iter().all(|digit| digit.is_ascii_hexdigit()) =>
-            {
-                self.at += 6;
-            }
-            _ => return Err(Stop::Syntax),
-        }
-        Ok(())
+        let (end, has_escapes) = string_end(self.text, start)?;
+        self.at = end;
+        Ok(Written { start, end: end - 1, has_escapes })
     }
 
     /// Takes a value; where it began.
+    #[inline(always)]
     pub fn value(&mut self) -> Step<usize> {
         let first = self.peek();
         let start = self.at;
-        match first {
-            Some(b'{' | b'[') => self.nested()?,
-            first => self.plain(first)?,
-        }
+        self.at = match first {
+            Some(b'{' | b'[') => nested_end(self.text, start, self.depth)?,
+            first => plain_end(self.text, start, first)?,
+        };
         Ok(start)
     }
+}
 
-    /// Takes an object or an array.
-    fn nested(&mut self) -> Step<()> {
-        // Which of the open ones are objects: a bit each, the innermost lowest.
-        let mut objects = 0_u128;
-        let mut depth = 0;
+/// Where an object or an array ends that begins here, so deep already.
+fn nested_end(text: &[u8], start: usize, outside: usize) -> Step<usize> {
+    // All of it in registers: nothing here is pointed to.
+    let mut here = Scanner { text, at: start, depth: outside };
+    // Which of the open ones are objects: a bit each, the innermost lowest.
+    let mut objects = 0_u128;
+    loop {
+        match here.peek() {
+            Some(open @ (b'{' | b'[')) => {
+                here.at += 1;
+                if here.depth == DEPTH_MAX {
+                    return Err(Stop::TooDeep);
+                }
+                let is_object = open == b'{';
+                if !here.take(if is_object { b'}' } else { b']' }) {
+                    here.depth += 1;
+                    objects = objects << 1 | u128::from(is_object);
+                    if is_object {
+                        here.key()?;
+                    }
+                    continue;
+                }
+            }
+            first => here.at = plain_end(text, here.at, first)?,
+        }
+        // A value has ended, and with it perhaps what holds it.
         loop {
-            match self.peek() {
-                Some(open @ (b'{' | b'[')) => {
-                    self.at += 1;
-                    if self.depth + depth == DEPTH_MAX {
-                        return Err(Stop::TooDeep);
-                    }
-                    let is_object = open == b'{';
-                    if !self.take(if is_object { b'}' } else { b']' }) {
-                        depth += 1;
-                        objects = objects << 1 | u128::from(is_object);
-                        if is_object {
-                            self.key()?;
-                        }
-                        continue;
-                    }
-                }
-                first => self.plain(first)?,
+            if here.depth == outside {
+                return Ok(here.at);
             }
-            // A value has ended, and with it perhaps what holds it.
-            loop {
-                if depth == 0 {
-                    return Ok(());
-                }
-                let is_object = objects & 1 == 1;
-                let next = self.peek();
-                self.at += 1;
-                match next {
-                    Some(b',') => {
-                        if is_object {
-                            self.key()?;
-                        }
-                        break;
+            let is_object = objects & 1 == 1;
+            let next = here.peek();
+            here.at += 1;
+            match next {
+                Some(b',') => {
+                    if is_object {
+                        here.key()?;
                     }
-                    Some(b'}') if is_object => {}
-                    Some(b']') if !is_object => {}
-                    _ => return Err(Stop::Syntax),
+                    break;
                 }
-                objects >>= 1;
-                depth -= 1;
+                Some(b'}') if is_object => {}
+                Some(b']') if !is_object => {}
+                _ => return Err(Stop::Syntax),
             }
+            objects >>= 1;
+            here.depth -= 1;
         }
     }
+}
 
-    /// Takes a value that holds no others and begins with this byte.
-    #[inline]
-    fn plain(&mut self, first: Option<u8>) -> Step<()> {
-        match first {
-            Some(b'"') => {
-                self.at += 1;
-                self.rest_of_string().map(|_| ())
-            }
-            Some(b't') => self.word(b"true"),
-            Some(b'f') => self.word(b"false"),
-            Some(b'n') => self.word(b"null"),
-            _ => self.number(),
-        }
-    }
-
-    #[inline]
+impl Scanner<'_> {
+    #[inline(always)]
     fn key(&mut self) -> Step<()> {
         self.string()?;
         self.expect(b':')
     }
+}
 
-    fn word(&mut self, word: &[u8]) -> Step<()> {
-        if !self.text.get(self.at..).is_some_and(|rest| rest.starts_with(word)) {
-            return Err(Stop::Syntax);
-        }
-        self.at += word.len();
-        Ok(())
+/// Where a value ends that begins here, with this byte, and holds no others.
+#[inline(always)]
+fn plain_end(text: &[u8], at: usize, first: Option<u8>) -> Step<usize> {
+    let word = |word: &[u8]| {
+        let is_there = text.get(at..).is_some_and(|rest| rest.starts_with(word));
+        if is_there { Ok(at + word.len()) } else { Err(Stop::Syntax) }
+    };
+    match first {
+        Some(b'"') => string_end(text, at + 1).map(|(end, _)| end),
+        Some(b't') => word(b"true"),
+        Some(b'f') => word(b"false"),
+        Some(b'n') => word(b"null"),
+        _ => Ok(at + number_len(text.get(at..).unwrap_or_default())?),
     }
+}
 
-    fn number(&mut self) -> Step<()> {
-        self.at += usize::from(self.text.get(self.at) == Some(&b'-'));
-        if self.text.get(self.at) == Some(&b'0') {
-            self.at += 1;
-        } else {
-            self.digits()?;
+/// Where a string ends whose first quote stands before `at`, behind its last; whether it holds escapes.
+#[inline(always)]
+fn string_end(text: &[u8], mut at: usize) -> Step<(usize, bool)> {
+    let mut has_escapes = false;
+    loop {
+        at += plain_len(text.get(at..).unwrap_or_default());
+        match text.get(at) {
+            Some(b'"') => return Ok((at + 1, has_escapes)),
+            Some(b'\\') => {
+                has_escapes = true;
+                at += escape_len(text.get(at + 1..).unwrap_or_default())?;
+            }
+            _ => return Err(Stop::Syntax),
         }
-        if self.text.get(self.at) == Some(&b'.') {
-            self.at += 1;
-            self.digits()?;
-        }
-        if let Some(b'e' | b'E') = self.text.get(self.at) {
-            self.at += 1;
-            self.at += usize::from(matches!(self.text.get(self.at), Some(b'+' | b'-')));
-            self.digits()?;
-        }
-        Ok(())
     }
+}
 
-    fn digits(&mut self) -> Step<()> {
-        let rest = self.text.get(self.at..).unwrap_or_default();
-        let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        self.at += count;
-        if count == 0 { Err(Stop::Syntax) } else { Ok(()) }
+/// How long an escape is whose backslash stands before `rest`.
+fn escape_len(rest: &[u8]) -> Step<usize> {
+    match rest {
+        [b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => Ok(2),
+        [b'u', a, b, c, d, ..] if [a, b, c, d].iter().all(|digit| digit.is_ascii_hexdigit()) => {
+            Ok(6)
+        }
+        _ => Err(Stop::Syntax),
+    }
+}
+
+/// How long the number is that `text` begins with.
+fn number_len(text: &[u8]) -> Step<usize> {
+    let mut at = usize::from(text.first() == Some(&b'-'));
+    if text.get(at) == Some(&b'0') {
+        at += 1;
+    } else {
+        at += digits_len(text, at)?;
+    }
+    if text.get(at) == Some(&b'.') {
+        at += 1;
+        at += digits_len(text, at)?;
+    }
+    if let Some(b'e' | b'E') = text.get(at) {
+        at += 1;
+        at += usize::from(matches!(text.get(at), Some(b'+' | b'-')));
+        at += digits_len(text, at)?;
+    }
+    Ok(at)
+}
+
+#[inline]
+fn digits_len(text: &[u8], at: usize) -> Step<usize> {
+    let rest = text.get(at..).unwrap_or_default();
+    match rest.iter().take_while(|byte| byte.is_ascii_digit()).count() {
+        0 => Err(Stop::Syntax),
+        count => Ok(count),
     }
 }
 
 /// How many bytes come before the first quote, backslash or control character.
 #[inline]
-fn plain_len(text: &[u8]) -> usize {
+pub fn plain_len(text: &[u8]) -> usize {
+    // Most strings are short.
+    if let Some((first, rest)) = text.split_first_chunk() {
+        let special = special_bytes(u64::from_le_bytes(*first));
+        return match special {
+            0 => first.len() + long_plain_len(rest),
+            special => special.trailing_zeros() as usize / 8,
+        };
+    }
+    long_plain_len(text)
+}
+
+/// The same, for text that is likely to be long.
+#[inline(never)]
+fn long_plain_len(text: &[u8]) -> usize {
     let mut rest = text;
-    while let Some((chunk, after)) = rest.split_first_chunk::<8>() {
-        let special = special_bytes(u64::from_le_bytes(*chunk));
+    while let Some((word, after)) = rest.split_first_chunk() {
+        let special = special_bytes(u64::from_le_bytes(*word));
         if special != 0 {
             return text.len() - rest.len() + special.trailing_zeros() as usize / 8;
         }
