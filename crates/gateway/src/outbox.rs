@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use tokio::sync::Notify;
@@ -164,28 +164,34 @@ impl Drop for Place<'_> {
 impl OutboxQueue {
     /// The next frame; `None` when there will be none.
     pub async fn recv(&mut self) -> Option<Bytes> {
-        poll_fn(|context| {
-            let mut state = self.0.state();
-            match state.frames.pop_front() {
-                Some(frame) => Poll::Ready(Some(self.0.sink(state, frame))),
-                None if state.senders == 0 => Poll::Ready(None),
-                None => {
-                    let waker = context.waker();
-                    if !state.reader.as_ref().is_some_and(|reader| reader.will_wake(waker)) {
-                        state.reader = Some(waker.clone());
-                    }
-                    Poll::Pending
-                }
-            }
-        })
-        .await
+        poll_fn(|context| self.poll_recv(context)).await
     }
 
-    /// A frame that is there already.
+    pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let mut state = self.0.state();
+        match state.frames.pop_front() {
+            Some(frame) => Poll::Ready(Some(self.0.sink(state, frame))),
+            None if state.senders == 0 => Poll::Ready(None),
+            None => {
+                let waker = context.waker();
+                if !state.reader.as_ref().is_some_and(|reader| reader.will_wake(waker)) {
+                    state.reader = Some(waker.clone());
+                }
+                Poll::Pending
+            }
+        }
+    }
+
+    /// A frame that is there already. Without one, nobody is woken until the next is waited for.
     pub fn try_recv(&mut self) -> Option<Bytes> {
         let mut state = self.0.state();
-        let frame = state.frames.pop_front()?;
-        Some(self.0.sink(state, frame))
+        match state.frames.pop_front() {
+            Some(frame) => Some(self.0.sink(state, frame)),
+            None => {
+                state.reader = None;
+                None
+            }
+        }
     }
 
     /// Appends frames as lines: the next one, and more while they are there and small.

@@ -148,6 +148,12 @@ struct OpenAsk {
     client: Option<u64>,
 }
 
+impl Shared {
+    fn has_several_calls(&self) -> bool {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).calls.len() > 1
+    }
+}
+
 impl Drop for Shared {
     fn drop(&mut self) {
         // Who watches over the deadlines sees that there are none any more.
@@ -175,7 +181,9 @@ impl Connection {
     ) -> Connection {
         let (connection, queue) = Connection::new(upstream, wire, listener);
         let (closed, unwritable) = (connection.0.closed.clone(), connection.0.unwritable.clone());
-        tokio::spawn(write_all(writer, queue, closed, unwritable));
+        let shared = Arc::downgrade(&connection.0);
+        let is_shared = move || shared.upgrade().is_some_and(|shared| shared.has_several_calls());
+        tokio::spawn(write_all(writer, queue, is_shared, closed, unwritable));
         connection.0.reading.spawn(incoming::read_all(connection.clone(), reader));
         connection.0.reading.close();
         connection
@@ -361,6 +369,7 @@ impl Connection {
 async fn write_all(
     mut writer: impl AsyncWrite + Unpin,
     mut queue: mpsc::Receiver<Bytes>,
+    is_shared: impl Fn() -> bool,
     closed: CancellationToken,
     unwritable: CancellationToken,
 ) {
@@ -368,8 +377,11 @@ async fn write_all(
     let mut buffer = Vec::new();
     let writing = async {
         while queue.recv_many(&mut frames, OUTGOING_MAX).await > 0 {
-            // Whoever is about to call gets to: one write for all of them costs as much as for one.
-            yield_now().await;
+            // Whoever is about to call gets to: one write for all of them costs as much as for one. A call
+            // that is alone has nobody to wait for.
+            if is_shared() {
+                yield_now().await;
+            }
             while frames.len() < OUTGOING_MAX
                 && let Ok(frame) = queue.try_recv()
             {

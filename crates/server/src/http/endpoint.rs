@@ -12,7 +12,7 @@ use gateway::place::Place;
 use gateway::request::Request as GatewayRequest;
 use hyper::body::Incoming;
 use hyper::header::{HeaderValue, WWW_AUTHENTICATE};
-use hyper::{Method, Response, StatusCode};
+use hyper::{Method, Response, StatusCode, Version};
 use mcp::rpc::{self, Message, Rejection};
 use mcp::version::{Era, Revision};
 use tokio_util::sync::CancellationToken;
@@ -22,8 +22,8 @@ use super::checks::{Checks, Proof};
 use super::crowd::Crowd;
 use super::events::{self, Body};
 use super::exchange::{
-    Refused, Streaming, Work, empty, error, first_of, json, not_allowed, plain, read, refuse,
-    replied, stream,
+    Refused, Streaming, Work, empty, error, first_of, json, let_go_on, not_allowed, plain, read,
+    refuse, replied, stream,
 };
 use super::head::Head;
 use super::metrics::Metrics;
@@ -180,6 +180,9 @@ impl Endpoint {
             return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send `application/json`");
         }
         let frame = read(body).await?;
+        if head.version < Version::HTTP_2 {
+            let_go_on().await;
+        }
         let message = match rpc::parse(&frame) {
             Ok(message) => message,
             Err(rejection) => {
@@ -375,9 +378,11 @@ impl Endpoint {
 
     /// The revision that the request names, which must be one that is spoken.
     fn version(&self, head: &Head<'_>) -> Result<Option<Revision>, Refused> {
-        let Some(version) = head.protocol.value() else { return Ok(None) };
+        if head.protocol.value().is_none() {
+            return Ok(None);
+        }
         let spoken = self.gateway.spoken();
-        let known = version.to_str().ok().and_then(|version| spoken.parse(version));
+        let known = head.protocol.text().and_then(|version| spoken.parse(version));
         if known.is_some() {
             return Ok(known);
         }
@@ -414,11 +419,11 @@ fn status(answer: &Result<Answer, Error>) -> StatusCode {
 pub(super) const UNKNOWN_SESSION: &str = "there is no such session; start anew with `initialize`";
 
 fn session_id<'h>(head: &Head<'h>) -> Result<&'h str, Refused> {
-    match head.session.value().map(|id| id.to_str()) {
-        Some(Ok(id)) if id.len() <= SESSION_ID_BYTES_MAX => Ok(id),
-        Some(_) => {
+    match (head.session.value(), head.session.text()) {
+        (_, Some(id)) if id.len() <= SESSION_ID_BYTES_MAX => Ok(id),
+        (Some(_), _) => {
             refuse(StatusCode::BAD_REQUEST, "the header `Mcp-Session-Id` is not one of ours")
         }
-        None => refuse(StatusCode::BAD_REQUEST, "the header `Mcp-Session-Id` is missing"),
+        (None, _) => refuse(StatusCode::BAD_REQUEST, "the header `Mcp-Session-Id` is missing"),
     }
 }

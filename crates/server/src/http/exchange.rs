@@ -1,12 +1,13 @@
 //! What requests say in their headers and bodies, and what answers look like.
 
-use std::future::ready;
+use std::future::{poll_fn, ready};
 use std::pin::Pin;
+use std::task::Poll;
 
 use bytes::Bytes;
 use gateway::outbox::OutboxQueue;
-use hyper::body::Incoming;
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Response, StatusCode};
 use mcp::rpc::{self, Code};
 
@@ -14,6 +15,8 @@ use super::body::{self, Fault};
 use super::events::Body;
 use crate::limits::MESSAGE_BYTES_MAX;
 use crate::reply::Reply;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// Makes the answer to a request.
 pub type Work = Pin<Box<dyn Future<Output = (StatusCode, Reply)> + Send>>;
@@ -47,17 +50,40 @@ pub async fn first_of(
     queue: &mut OutboxQueue,
     work: &mut Work,
 ) -> Result<Bytes, (StatusCode, Reply)> {
-    tokio::select! {
-        biased;
-        Some(first) = queue.recv() => Ok(first),
-        answer = &mut *work => match queue.try_recv() {
-            None => Err(answer),
-            Some(first) => {
-                *work = Box::pin(ready(answer));
-                Ok(first)
-            }
-        },
-    }
+    poll_fn(|context| {
+        // Asked in this way, the queue wakes nobody at its end, which comes with the answer.
+        if let Some(first) = queue.try_recv() {
+            return Poll::Ready(Ok(first));
+        }
+        if let Poll::Ready(answer) = work.as_mut().poll(context) {
+            return Poll::Ready(match queue.try_recv() {
+                None => Err(answer),
+                Some(first) => {
+                    *work = Box::pin(ready(answer));
+                    Ok(first)
+                }
+            });
+        }
+        match queue.poll_recv(context) {
+            Poll::Ready(Some(first)) => Poll::Ready(Ok(first)),
+            Poll::Ready(None) | Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// Lets the connection go on first. hyper wakes its own task once a body is taken from it: what has
+/// begun by then is asked once more for nothing.
+pub async fn let_go_on() {
+    let mut is_first = true;
+    poll_fn(|context| {
+        if !std::mem::take(&mut is_first) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 pub async fn plain(work: Work, companion: impl Send + Unpin + 'static) -> Response<Body> {
@@ -100,12 +126,24 @@ pub async fn read(body: Incoming) -> Result<Bytes, Refused> {
     refuse(status, reason)
 }
 
+/// An answer in JSON, which need not be said: [`label`] does.
 pub fn json(status: StatusCode, frame: Bytes) -> Response<Body> {
     let mut response = Response::new(Body::Whole(frame));
     *response.status_mut() = status;
-    let value = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(CONTENT_TYPE, value);
     response
+}
+
+/// Says of an answer that says nothing else of itself that it is JSON. `used` is the map of the request's
+/// fields: hyper takes it back with the answer and reads the next request into it, so that none is made anew.
+pub fn label(response: &mut Response<Body>, mut used: HeaderMap) {
+    if response.body().is_end_stream() || response.headers().contains_key(CONTENT_TYPE) {
+        return;
+    }
+    if response.headers().is_empty() {
+        used.clear();
+        *response.headers_mut() = used;
+    }
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
 }
 
 pub fn error(status: StatusCode, reason: &str) -> Response<Body> {

@@ -73,8 +73,15 @@ impl<'h> Field<'h> {
 
     /// Its text, if it is there and of plain letters.
     pub fn text(&self) -> Option<&'h str> {
-        self.first.and_then(|value| value.to_str().ok())
+        self.first.and_then(text_of)
     }
+}
+
+/// The text of a value of plain letters. The same as its `to_str`, which looks at every byte by itself:
+/// there are no control characters in a value.
+pub fn text_of(value: &HeaderValue) -> Option<&str> {
+    let bytes = value.as_bytes();
+    if bytes.is_ascii() { std::str::from_utf8(bytes).ok() } else { None }
 }
 
 /// What the answer may be.

@@ -19,7 +19,7 @@ use super::checks::Proof;
 use super::endpoint::Endpoint;
 use super::events::{self, Body};
 use super::exchange::{Refused, Streaming, Work, first_of, json, plain, replied, stream};
-use super::head::{Field, Head};
+use super::head::{Field, Head, text_of};
 use crate::reply::Reply;
 
 impl Endpoint {
@@ -114,7 +114,7 @@ fn visible<'h>(name: &str, field: Field<'h>) -> Result<Option<&'h str>, String> 
         return Err(format!("the header `{name}` is there twice"));
     }
     let read = |value: &'h HeaderValue| {
-        let value = value.to_str().map_err(|_| format!("the header `{name}` can't be read"))?;
+        let value = text_of(value).ok_or_else(|| format!("the header `{name}` can't be read"))?;
         Ok(value.trim_matches([' ', '\t']))
     };
     field.value().map(read).transpose()

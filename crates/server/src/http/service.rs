@@ -8,7 +8,7 @@ use hyper::{Request, Response, StatusCode, Version};
 
 use super::endpoint::Endpoint;
 use super::events::Body;
-use super::exchange::error;
+use super::exchange::{error, label};
 use super::head::Head;
 use super::traffic::{Paced, Traffic};
 use super::wire::Signs;
@@ -33,7 +33,9 @@ pub async fn answer(
     };
     let status = response.status();
     endpoint.metrics.count(head.path(), endpoint.place_at(head.path()).is_some(), status);
-    if must_close && head.version < Version::HTTP_2 {
+    let must_say_so = must_close && head.version < Version::HTTP_2;
+    label(&mut response, parts.headers);
+    if must_say_so {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     if status == StatusCode::SERVICE_UNAVAILABLE {

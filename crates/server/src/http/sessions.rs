@@ -63,8 +63,8 @@ impl Session {
         Arc::strong_count(self) > 1 || self.streams.is_read()
     }
 
-    fn touch(&self) {
-        *self.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    fn touch(&self, now: Instant) {
+        *self.last_used.lock().unwrap_or_else(PoisonError::into_inner) = now;
     }
 
     fn last_used(&self) -> Instant {
@@ -102,7 +102,7 @@ impl Sessions {
     pub fn expire(&self) {
         self.lock().retain(|_, session| {
             if session.is_in_use() {
-                session.touch();
+                session.touch(Instant::now());
             }
             let is_kept = session.last_used().elapsed() <= self.ttl;
             if !is_kept {
@@ -120,13 +120,14 @@ impl Sessions {
     pub fn find(&self, id: &str) -> Option<Arc<Session>> {
         let mut open = self.lock();
         let session = open.get(id)?;
-        if !session.is_in_use() && session.last_used().elapsed() > self.ttl {
+        let now = Instant::now();
+        if !session.is_in_use() && now.duration_since(session.last_used()) > self.ttl {
             // It is too old, and was only not looked for yet.
             let session = open.remove(id)?;
             self.gateway.disconnect(&session.client);
             return None;
         }
-        session.touch();
+        session.touch(now);
         Some(Arc::clone(session))
     }
 

@@ -202,25 +202,34 @@ struct LengthLines {
 }
 
 impl LengthLines {
-    fn feed(&mut self, mut bytes: &[u8]) -> usize {
+    fn feed(&mut self, bytes: &[u8]) -> usize {
         let mut found = 0;
-        loop {
-            let Some(matched) = self.matched else {
-                let Some(end) = memchr::memchr(b'\n', bytes) else { return found };
-                bytes = bytes.get(end + 1..).unwrap_or_default();
-                self.matched = Some(0);
-                continue;
-            };
-            let Some((&byte, rest)) = bytes.split_first() else { return found };
-            if NAME.get(matched) != Some(&byte.to_ascii_lowercase()) {
-                // The byte may be the end of this line.
-                self.matched = None;
-                continue;
-            }
-            bytes = rest;
-            self.matched = Some(matched + 1).filter(|matched| *matched < NAME.len());
-            found += usize::from(self.matched.is_none());
+        if let Some(matched) = self.matched.take()
+            && self.is_name(matched, bytes)
+        {
+            found += 1;
         }
+        for end in memchr::memchr_iter(b'\n', bytes) {
+            let line = bytes.get(end + 1..).unwrap_or_default();
+            // Hardly any other line begins so.
+            let may_be = line.first().is_none_or(|first| first | 0x20 == NAME[0]);
+            if may_be && self.is_name(0, line) {
+                found += 1;
+            }
+        }
+        found
+    }
+
+    /// Whether the name goes on and ends here, of which so much has come before. One that may go on in what comes
+    /// next is kept in mind.
+    fn is_name(&mut self, matched: usize, bytes: &[u8]) -> bool {
+        let wanted = NAME.get(matched..).unwrap_or_default();
+        let size = wanted.len().min(bytes.len());
+        let is_same = bytes[..size].eq_ignore_ascii_case(&wanted[..size]);
+        if is_same && size < wanted.len() {
+            self.matched = Some(matched + size);
+        }
+        is_same && size == wanted.len()
     }
 }
 
