@@ -173,7 +173,7 @@ impl Redactor {
     }
 
     /// How much at the end of a text may be the beginning of a value.
-    fn begun(&self, text: &[u8]) -> usize {
+    pub fn begun(&self, text: &[u8]) -> usize {
         let Some(search) = &self.search else { return 0 };
         let window = &text[text.len().saturating_sub(self.longest.saturating_sub(1))..];
         let Ok(start) = search.start_state(Anchored::No) else { return 0 };

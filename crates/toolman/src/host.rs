@@ -151,7 +151,7 @@ impl Plan {
         let mut settings = Settings { library: Arc::new(Library::of(cli)), ..self.settings };
         let spawner = Spawner::with_secrets(own_binary(), self.safe.or_else(|| safe::open(cli)));
         log::hide_by(spawner.veil());
-        spawner.hide_secrets();
+        spawner.hide_secrets().await;
         let fixed = settings.upstreams.clone();
         let site = match self.dock {
             Some(dock) => Some(Site::new(Arc::clone(&spawner), data_dir::folder(cli)?, dock)),

@@ -25,7 +25,7 @@ use crate::confine::Confinement;
 use crate::connection::{Connection, Listener};
 use crate::context::Context;
 use crate::guard;
-use crate::limits::{GUARD_EXIT_MAX, STDIN_CLOSE_GRACE};
+use crate::limits::{GUARD_EXIT_MAX, SECRETS_WAIT_MAX, STDIN_CLOSE_GRACE};
 use crate::processes::kill_children;
 use crate::python::Worker;
 use crate::remote::Remote;
@@ -183,16 +183,17 @@ impl Spawner {
 
     /// Hides all values that there are, also those that no server declares. Where the safe can't be opened,
     /// nobody is handed one either.
-    pub fn hide_secrets(&self) {
-        let Some(store) = self.secrets() else { return };
+    pub async fn hide_secrets(&self) {
+        let Some(store) = self.secrets().filter(|store| store.vault_file().exists()) else {
+            return;
+        };
         let veil = Arc::clone(&self.veil);
-        if store.vault_file().exists() {
-            // Deriving a key takes a while.
-            tokio::task::spawn_blocking(move || match store.read() {
-                Ok(contents) => veil.learn(&contents),
-                Err(error) => tracing::debug!("the secrets can't be read: {error}"),
-            });
-        }
+        let learning = tokio::task::spawn_blocking(move || match store.read() {
+            Ok(contents) => veil.learn(&contents),
+            Err(error) => tracing::debug!("the secrets can't be read: {error}"),
+        });
+        // Deriving a key takes a while, but a keyring may wait for a person: that goes on beside.
+        _ = timeout(SECRETS_WAIT_MAX, learning).await;
     }
 
     pub(crate) fn secrets(&self) -> Option<Arc<Store>> {

@@ -28,13 +28,10 @@ impl StderrTail {
         while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
             self.keep(&chunk[..count]);
             unlogged.extend_from_slice(&chunk[..count]);
-            // A value that is cut is not found, so only whole lines go to the log, if they do end.
-            let lines = unlogged.iter().rposition(|byte| *byte == b'\n').map(|at| at + 1);
-            let lines = lines.or((unlogged.len() > STDERR_BYTES_KEPT).then_some(unlogged.len()));
-            self.log(&upstream, &unlogged[..lines.unwrap_or(0)]);
-            unlogged.drain(..lines.unwrap_or(0));
+            // What may be the beginning of a value waits for the rest.
+            log(&upstream, &self.veil.over_part(&mut unlogged));
         }
-        self.log(&upstream, &unlogged);
+        log(&upstream, &unlogged);
     }
 
     fn keep(&self, chunk: &[u8]) {
@@ -45,13 +42,6 @@ impl StderrTail {
             *tail = self.veil.over_text(&tail).into_owned();
             let excess = tail.len().saturating_sub(STDERR_BYTES_KEPT);
             tail.drain(..excess);
-        }
-    }
-
-    fn log(&self, upstream: &UpstreamName, bytes: &[u8]) {
-        if !bytes.is_empty() {
-            let bytes = self.veil.over_text(bytes);
-            tracing::debug!(%upstream, text = %String::from_utf8_lossy(&bytes), "stderr");
         }
     }
 
@@ -70,5 +60,11 @@ impl StderrTail {
         let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         let lines: Vec<_> = text[from..].lines().map(tame).collect();
         lines.join("\n").trim().to_owned()
+    }
+}
+
+fn log(upstream: &UpstreamName, bytes: &[u8]) {
+    if !bytes.is_empty() {
+        tracing::debug!(%upstream, text = %String::from_utf8_lossy(bytes), "stderr");
     }
 }

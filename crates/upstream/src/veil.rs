@@ -111,6 +111,14 @@ impl Veil {
         redaction.map_or(Cow::Borrowed(text), |redaction| Cow::Owned(redaction.text))
     }
 
+    /// The same for a text that goes on: what may be the beginning of a value is left in it.
+    pub(crate) fn over_part(&self, text: &mut Vec<u8>) -> Vec<u8> {
+        let mut hidden = self.over_text(text).into_owned();
+        let begun = self.redactor().map_or(0, |redactor| redactor.begun(&hidden));
+        *text = hidden.split_off(hidden.len() - begun);
+        hidden
+    }
+
     /// The same for JSON; `None` if it would be none without them.
     pub fn over_json<'a>(&self, text: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         match self.redactor().and_then(|redactor| redactor.scan_json(text)) {

@@ -11,14 +11,16 @@ use crate::limits::{LINE_BYTES_MIN, REDACTED_BYTES_MAX, SPELLING_BYTES_MAX};
 pub(super) fn of(value: &str, all: bool) -> Vec<Vec<u8>> {
     let value = start(value);
     let bytes = value.as_bytes();
-    let mut spellings = vec![bytes.to_vec()];
-    let once = json_escaped(value);
-    // JSON within a string of JSON is what many tools answer with.
-    for text in &once {
-        spellings.extend(json_escaped(text).into_iter().map(String::into_bytes));
+    let mut spellings: Vec<Vec<u8>> = lines(value).collect();
+    // JSON within a string of JSON is what many tools answer with, and others within that.
+    let mut texts = vec![value.to_owned(), represented(value)];
+    for _ in 0..JSON_LEVELS {
+        texts.sort_unstable();
+        texts.dedup();
+        spellings.extend(texts.iter().map(|text| text.as_bytes().to_vec()));
+        let deeper = texts.iter().flat_map(|text| json_escaped(text)).collect();
+        std::mem::replace(&mut texts, deeper).iter_mut().for_each(Zeroize::zeroize);
     }
-    spellings.extend(once.into_iter().map(String::into_bytes));
-    spellings.extend(lines(value));
     if all {
         for offset in 0..3 {
             spellings.extend(base64_at(bytes, offset));
@@ -32,6 +34,15 @@ pub(super) fn of(value: &str, all: bool) -> Vec<Vec<u8>> {
     parts.sort_unstable();
     parts.dedup();
     parts
+}
+
+/// Plain, and how often JSON may have escaped it.
+const JSON_LEVELS: usize = 4;
+
+/// A value as Python shows it in a traceback.
+fn represented(value: &str) -> String {
+    let escaped = value.replace('\\', "\\\\").replace('\n', "\\n");
+    escaped.replace('\r', "\\r").replace('\t', "\\t")
 }
 
 /// So much of a value as is looked for.
@@ -63,31 +74,34 @@ fn divided(spelling: &[u8]) -> Vec<Vec<u8>> {
     parts
 }
 
-/// Hexadecimal and percent-encoded.
+/// What percent-encoding leaves as it is, besides letters, digits, `-`, `.` and `_`: little, as RFC 3986, form encoding,
+/// Python and the functions of JavaScript have it, the path and the query of a URL.
+const KEPT: [&str; 9] =
+    ["", "~", "*", "/", "/~", "~!*'()", "~!*'();,/?:@&=+$#", "~/:@!$&'()*+,;=", "~/?:@!$'()*,;"];
+
+/// Hexadecimal and percent-encoded, which differ in what is kept and in how digits are written.
 fn in_digits(bytes: &[u8]) -> Vec<Vec<u8>> {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let keep = |byte: u8| char::from(byte).to_string();
-    let upper = |byte: u8| format!("%{byte:02X}");
-    let lower = |byte: u8| format!("%{byte:02x}");
-    vec![
-        each(bytes, |byte| format!("{byte:02x}")),
-        each(bytes, |byte| format!("{byte:02X}")),
-        each(bytes, |byte| if is_plain(byte) { keep(byte) } else { upper(byte) }),
-        each(bytes, |byte| if is_plain(byte) { keep(byte) } else { lower(byte) }),
-        // As forms have it.
-        each(bytes, |byte| match byte {
-            b' ' => "+".into(),
-            byte if is_plain(byte) && byte != b'~' || byte == b'*' => keep(byte),
-            byte => upper(byte),
-        }),
-        // As the path of a URL may have it.
-        each(bytes, |byte| {
-            let stays = is_plain(byte) || b"/:@!$&'()*+,;=".contains(&byte);
-            if stays { keep(byte) } else { upper(byte) }
-        }),
-        each(bytes, upper),
-        each(bytes, lower),
-    ]
+    let lower = |byte: u8| format!("{byte:02x}");
+    let upper = |byte: u8| format!("{byte:02X}");
+    let mut spellings = vec![each(bytes, lower), each(bytes, upper)];
+    for digits in [lower as fn(u8) -> String, upper] {
+        spellings.push(each(bytes, |byte| format!("%{}", digits(byte))));
+        for kept in KEPT {
+            let is_kept = |byte: u8| {
+                byte.is_ascii_alphanumeric()
+                    || b"-._".contains(&byte)
+                    || kept.as_bytes().contains(&byte)
+            };
+            for space in ["%20", "+"] {
+                spellings.push(each(bytes, |byte| match byte {
+                    b' ' => space.to_owned(),
+                    byte if is_kept(byte) => char::from(byte).to_string(),
+                    byte => format!("%{}", digits(byte)),
+                }));
+            }
+        }
+    }
+    spellings
 }
 
 fn each(bytes: &[u8], spell: impl Fn(u8) -> String) -> Vec<u8> {
