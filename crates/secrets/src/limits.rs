@@ -15,7 +15,7 @@ pub const MASTER_BYTES_MAX: u64 = 4096;
 /// Characters that a master key needs.
 pub const MASTER_CHARS_MIN: usize = 16;
 /// How long a program may take to tell the master key: a person may have to open a keyring first.
-pub const KEY_COMMAND_MAX: Duration = Duration::from_secs(60);
+pub const KEY_COMMAND_MAX: Duration = Duration::from_mins(1);
 /// How long another process may hold the lock.
 pub const LOCK_WAIT_MAX: Duration = Duration::from_secs(5);
 /// How long to wait before the lock is tried again.

@@ -52,14 +52,15 @@ impl fmt::Debug for Redactor {
 
 /// Why a value is not looked for as others are, if so.
 pub fn caveat(value: &SecretValue) -> Option<&'static str> {
-    match value.expose().len() {
-        ..REDACTED_BYTES_MIN => Some(
+    let length = value.expose().len();
+    if length < REDACTED_BYTES_MIN {
+        return Some(
             "has fewer than 6 bytes: it would be found everywhere, so it is not hidden where a \
              server shows it",
-        ),
-        ..=REDACTED_BYTES_MAX => None,
-        _ => Some("has over 4 KiB: only those that come first are hidden where a server shows it"),
+        );
     }
+    let caveat = "has over 4 KiB: only those that come first are hidden where a server shows it";
+    (length > REDACTED_BYTES_MAX).then_some(caveat)
 }
 
 impl Redactor {

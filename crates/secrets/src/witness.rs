@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use aws_lc_rs::digest::{SHA256, digest};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::files::{self, Links, Privacy};
 use crate::limits::MASTER_BYTES_MAX;
@@ -39,7 +41,7 @@ impl Witness {
     pub fn of(folder: &Path, memory: Option<&Path>) -> Witness {
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
         let name = digest(&SHA256, folder.as_os_str().as_encoded_bytes());
-        let name: String = name.as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        let name = URL_SAFE_NO_PAD.encode(&name.as_ref()[..16]);
         Witness { file: memory.map(|memory| memory.join(name)), seen: Mutex::default() }
     }
 

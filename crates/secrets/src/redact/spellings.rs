@@ -56,7 +56,7 @@ fn start(value: &str) -> &str {
 fn lines(value: &str) -> impl Iterator<Item = Vec<u8>> {
     let lines = value.lines().flat_map(|line| line.split("\\n")).map(str::trim);
     let tells = |line: &&str| line.len() >= LINE_BYTES_MIN && !line.contains(char::is_whitespace);
-    lines.filter(move |line| line.len() < value.len() && tells(line)).map(|line| line.into())
+    lines.filter(move |line| line.len() < value.len() && tells(line)).map(Into::into)
 }
 
 /// A spelling in parts of a bounded length, none of them short, so that little has to be held back of a stream.
