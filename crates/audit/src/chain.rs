@@ -8,6 +8,7 @@ use mcp::text::hexadecimal;
 
 use crate::calendar::moment;
 use crate::entry::{Event, Line};
+use crate::writer::Hide;
 
 /// Where a chain ends: the next line goes on from here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +33,7 @@ impl Link {
     }
 
     /// Adds a line for an event to `out` and goes on behind it.
-    pub fn add(&mut self, at: SystemTime, event: &Event<'_>, out: &mut Vec<u8>) {
+    pub fn add(&mut self, at: SystemTime, event: &Event<'_>, hide: &Hide, out: &mut Vec<u8>) {
         let (start, seq) = (out.len(), self.seq + 1);
         // Writing plain data to memory has no way to fail.
         _ = write!(out, r#"{{"seq":{seq},"prev":"{}","at":""#, self.hash);
@@ -40,6 +41,10 @@ impl Link {
         out.push(b'"');
         let brace = out.len();
         _ = serde_json::to_writer(&mut *out, event);
+        if let Some(hidden) = hide(&out[brace..]) {
+            out.truncate(brace);
+            out.extend_from_slice(&hidden);
+        }
         // The members of the event follow in the same object.
         out[brace] = b',';
         *self = Link { seq, hash: hash(&out[start..]) };

@@ -35,9 +35,30 @@ pub enum Event<'a> {
     Torn { bytes: u64, sha256: String },
     /// This many records could not be written.
     Lost { count: u64 },
+    /// The value of a secret was hidden in what an upstream says.
+    Hidden(Hidden),
     /// Something that a newer version writes.
     #[serde(other, skip_serializing)]
     Other,
+}
+
+/// Whose value it was, and who was about to show it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
+pub struct Hidden {
+    /// The name of the secret.
+    pub secret: String,
+    /// `global`, or the namespace that it is for.
+    pub scope: String,
+    pub upstream: String,
+    /// What was asked, or told.
+    pub method: String,
+    /// The tool or URI at the upstream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub item: Option<String>,
+    /// Who waited for it, as in the line of the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
 }
 
 /// A request to call a tool, read a resource or get a prompt. What is written is borrowed from where

@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tempfile::TempDir;
@@ -9,7 +10,7 @@ use tempfile::TempDir;
 use crate::entry::{Call, Decision, Event};
 use crate::reader::{Filter, each_call};
 use crate::verify::{Report, verify};
-use crate::writer::{Settings, Writer};
+use crate::writer::{Hide, Settings, Writer};
 
 /// 2026-11-16, 08:02:01.
 const NOW: u64 = 1_794_816_121;
@@ -25,7 +26,11 @@ fn folder() -> (TempDir, PathBuf) {
 }
 
 fn writer(folder: &Path) -> Writer {
-    let settings = Settings { folder: folder.to_owned(), retention_days: 3 };
+    let hide: Hide = Arc::new(|event| {
+        let text = std::str::from_utf8(event).unwrap();
+        text.contains("hush").then(|| text.replace("hush", "[hidden]").into())
+    });
+    let settings = Settings { folder: folder.to_owned(), retention_days: 3, hide };
     Writer::new(settings, Event::Started { run: "r".into(), version: "0".into() })
 }
 
@@ -227,4 +232,14 @@ fn calls_are_found_by_agent_name_time_and_decision() {
     check(Filter { since, ..by() }, &["ada git_push", "bob git_log"]);
     let missing = each_call(Path::new("/nowhere"), &by(), |_, _| {}).unwrap_err();
     assert!(missing.to_string().contains("there is no audit trail in `/nowhere`; `toolman serve`"));
+}
+
+#[test]
+fn what_nobody_may_read_is_taken_out_before_a_line_is_bound_to_the_others() {
+    let (_dir, folder) = folder();
+    let mut writer = writer(&folder);
+    write(&mut writer, 0, &["shows hush", "another"]);
+    assert_eq!(names(&folder), ["shows [hidden]", "another"]);
+    let report = verify(&folder).unwrap();
+    assert!(report.broken.is_empty() && report.records == 3, "{report:?}");
 }

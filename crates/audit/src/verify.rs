@@ -20,6 +20,8 @@ pub struct Report {
     pub torn: u64,
     /// Records that could not be written, as the trail itself says.
     pub lost: u64,
+    /// Values of secrets that were hidden.
+    pub hidden: u64,
     /// The first place of each chain where it is broken.
     pub broken: Vec<Broken>,
     /// The last line of each chain: whoever keeps these knows later that nothing was cut off.
@@ -131,6 +133,7 @@ impl Walk {
         match line.event {
             Event::Torn { .. } => report.torn += 1,
             Event::Lost { count } => report.lost += count,
+            Event::Hidden(_) => report.hidden += 1,
             _ => {}
         }
         self.doubtful = None;

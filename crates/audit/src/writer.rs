@@ -4,6 +4,7 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use crate::calendar::Day;
@@ -15,11 +16,16 @@ use crate::slot::Slot;
 use crate::tail;
 
 /// Where a trail is kept, and for how long.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Settings {
     pub folder: PathBuf,
     pub retention_days: u32,
+    /// What takes out of an event, as JSON, what nobody may read.
+    pub hide: Hide,
 }
+
+/// Gives back an event as JSON that may be written, if it is to be another one.
+pub type Hide = Arc<dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync>;
 
 /// Writes one chain.
 pub struct Writer {
@@ -85,7 +91,7 @@ impl Writer {
         };
         let first = open.slot.torn.take().into_iter().chain(self.greeting.clone());
         let first = first.map(|event| (now, event));
-        open.append(first.chain(events))?;
+        open.append(&self.settings.hide, first.chain(events))?;
         self.open = Some(open);
         Ok(())
     }
@@ -119,13 +125,14 @@ impl Open {
 
     fn append<'a>(
         &mut self,
+        hide: &Hide,
         events: impl Iterator<Item = (SystemTime, Event<'a>)>,
     ) -> Result<(), Error> {
         // What was torn gets a line of its own, so that the next one begins where lines do.
         let mut lines = if self.is_torn { b"\n".to_vec() } else { Vec::new() };
         let mut link = self.slot.link.clone();
         for (at, event) in events {
-            link.add(at, &event, &mut lines);
+            link.add(at, &event, hide, &mut lines);
         }
         if let Err(error) = self.file.write_all(&lines) {
             // A disk that is full may have taken a part.

@@ -7,6 +7,7 @@ mod texts;
 mod trail;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use catalog::view::View;
@@ -23,7 +24,8 @@ use crate::dispatch::Asking;
 use crate::error::Error;
 
 pub use texts::Texts;
-pub use trail::Trail;
+pub use trail::{Batch, Trail};
+pub use upstream::veil::Find;
 
 /// One use of something, or the wish for it.
 pub struct Record {
@@ -89,7 +91,14 @@ pub(crate) struct Note<'a> {
 impl Gateway {
     /// Records from now on what clients use.
     pub fn keep_trail(&self, trail: Arc<Trail>) {
+        let finds = Arc::clone(&trail);
+        self.0.starter.spawner.veil().tell(Box::new(move |find| finds.add_find(find)));
         _ = self.0.trail.set(trail);
+    }
+
+    /// How often the value of a secret was found in what upstreams say, and hidden.
+    pub fn hidden(&self) -> u64 {
+        self.0.starter.spawner.veil().found.load(Ordering::Relaxed)
     }
 
     pub fn trail(&self) -> Option<&Arc<Trail>> {

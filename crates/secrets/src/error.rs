@@ -25,10 +25,10 @@ pub enum Error {
 
     #[error(
         "`{}` was rolled back: it is of generation {found}, but generation {known} was written; \
-         put the newest copy back, or delete `generation` in `secrets.meta.yaml` to accept it",
+         put the newest copy back, or {remedy}",
         .path.display()
     )]
-    RolledBack { path: PathBuf, found: u64, known: u64 },
+    RolledBack { path: PathBuf, found: u64, known: u64, remedy: String },
 
     #[error("`{}` is of version {version}, which this toolman does not know", .path.display())]
     Version { path: PathBuf, version: u64 },

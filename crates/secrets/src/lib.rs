@@ -20,8 +20,10 @@ pub mod vault;
 mod envelope;
 mod fernet;
 mod files;
+mod key_command;
 mod lock;
 mod seal;
+mod witness;
 
 #[cfg(test)]
 mod tests;

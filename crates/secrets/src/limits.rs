@@ -14,6 +14,8 @@ pub const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 pub const MASTER_BYTES_MAX: u64 = 4096;
 /// Characters that a master key needs.
 pub const MASTER_CHARS_MIN: usize = 16;
+/// How long a program may take to tell the master key: a person may have to open a keyring first.
+pub const KEY_COMMAND_MAX: Duration = Duration::from_mins(1);
 /// How long another process may hold the lock.
 pub const LOCK_WAIT_MAX: Duration = Duration::from_secs(5);
 /// How long to wait before the lock is tried again.
@@ -24,3 +26,15 @@ pub const ROUNDS: u32 = 600_000;
 pub const ROUNDS_MAX: u32 = 10_000_000;
 /// Bytes that a value needs to be looked for in texts: shorter ones are found by chance.
 pub const REDACTED_BYTES_MIN: usize = 6;
+/// Bytes of a value that are looked for: those that come first.
+pub const REDACTED_BYTES_MAX: usize = 4 * 1024;
+/// Bytes that a line of a value needs to be looked for by itself.
+pub const LINE_BYTES_MIN: usize = 32;
+/// Bytes of one part of a spelling; longer ones are looked for in several.
+pub const SPELLING_BYTES_MAX: usize = 256;
+/// Bytes of all spellings; of what comes then only the likeliest are looked for.
+pub const SPELLED_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Bytes of all spellings up to which speed counts for more than memory.
+pub const DFA_BYTES_MAX: usize = 16 * 1024;
+/// Bytes of a number that are held back of a stream.
+pub const SCALAR_BYTES_MAX: usize = 1024;

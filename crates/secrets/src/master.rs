@@ -12,6 +12,7 @@ use zeroize::Zeroizing;
 
 use crate::error::Error;
 use crate::files::{self, Links, Privacy};
+use crate::key_command;
 use crate::limits::{MASTER_BYTES_MAX, MASTER_CHARS_MIN};
 use crate::seal::{self, KeyBytes};
 
@@ -22,6 +23,8 @@ pub struct Sources {
     pub file: Option<PathBuf>,
     /// The number of an inherited pipe.
     pub fd: Option<String>,
+    /// A program that tells it, with its arguments.
+    pub command: Option<String>,
     /// The key itself.
     pub text: Option<Zeroizing<String>>,
     /// Whether a weak key will do.
@@ -76,6 +79,13 @@ impl MasterKey {
             Some(key)
         } else if let Some(fd) = &sources.fd {
             Some(MasterKey::of_pipe(fd)?)
+        } else if let Some(command) = &sources.command {
+            let origin = "SECRETS_KEY_COMMAND".to_owned();
+            let key = key_command::ask(command).map_err(|problem| {
+                let origin = origin.clone();
+                Error::KeySource { origin, problem }
+            })?;
+            Some(MasterKey::new(without_line_end(key), origin, None))
         } else {
             let text = sources.text.as_ref();
             let bytes = text.map(|text| Zeroizing::new(text.as_bytes().to_vec()));

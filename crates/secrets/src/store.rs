@@ -15,6 +15,7 @@ use crate::master::{self, MasterKey, Sources};
 use crate::names::{Name, Scope};
 use crate::value::SecretValue;
 use crate::vault::Vault;
+use crate::witness::{Objection, Witness};
 
 pub struct Store {
     folder: PathBuf,
@@ -22,6 +23,7 @@ pub struct Store {
     /// What time it is, for the file.
     clock: fn() -> String,
     master: Mutex<Option<Arc<MasterKey>>>,
+    witness: Witness,
 }
 
 /// What the safe holds, at one moment.
@@ -50,7 +52,14 @@ impl std::fmt::Debug for Store {
 impl Store {
     /// The safe of a data directory, which may not be there yet. Nothing is read.
     pub fn new(folder: PathBuf, sources: Sources, clock: fn() -> String) -> Store {
-        Store { folder, sources, clock, master: Mutex::default() }
+        let witness = Witness::of(&folder, None);
+        Store { folder, sources, clock, master: Mutex::default(), witness }
+    }
+
+    /// The same, which remembers in another folder how far the safe has come.
+    pub fn with_memory(mut self, memory: &Path) -> Store {
+        self.witness = Witness::of(&self.folder, Some(memory));
+        self
     }
 
     pub fn vault_file(&self) -> PathBuf {
@@ -118,8 +127,13 @@ impl Store {
         };
         if vault.generation() < ledger.generation {
             let (found, known) = (vault.generation(), ledger.generation);
-            return Err(Error::RolledBack { path, found, known });
+            let remedy = "delete `generation` in `secrets.meta.yaml` to accept it".into();
+            return Err(Error::RolledBack { path, found, known, remedy });
         }
+        if let Some(Objection { known, remedy }) = self.witness.objects_to(&vault) {
+            return Err(Error::RolledBack { path, found: vault.generation(), known, remedy });
+        }
+        self.witness.see(&vault);
         Ok(Contents { vault, ledger })
     }
 
@@ -181,6 +195,7 @@ impl Store {
         let Contents { vault, ledger } = contents;
         let text = vault.write(master)?;
         files::replace(&self.vault_file(), text.as_bytes(), Privacy::Secret)?;
+        self.witness.testify(vault);
         ledger.generation = vault.generation();
         for name in vault.names() {
             ledger.note(name.clone(), Status::Set);

@@ -124,6 +124,10 @@ impl Vault {
     }
 
     /// How often it was written.
+    pub(crate) fn created_at(&self) -> &str {
+        &self.created_at
+    }
+
     pub fn generation(&self) -> u64 {
         self.generation
     }

@@ -63,6 +63,7 @@ impl Folder {
         let mut command = Command::new(&self.binary);
         command.args(arguments).current_dir(self.path()).kill_on_drop(true);
         command.env("XDG_DATA_HOME", self.path().join("data"));
+        command.env("XDG_STATE_HOME", self.path().join("state"));
         for variable in [
             "TOOLMAN_CONFIG",
             "TOOLMAN_CONFIG_PATH",
@@ -77,6 +78,7 @@ impl Folder {
             "ALLOW_INSECURE_SECRETS",
             "EDITOR",
             "SECRETS_KEY",
+            "SECRETS_KEY_COMMAND",
             "SECRETS_KEY_FD",
             "SECRETS_KEY_FILE",
             "VISUAL",

@@ -40,6 +40,10 @@ pub struct Cli {
     #[arg(long, value_name = "FILE", global = true, env = "SECRETS_KEY_FILE")]
     pub key_file: Option<PathBuf>,
 
+    /// A program that writes the master key to stdout, with its arguments; runs without a shell
+    #[arg(long, value_name = "COMMAND", global = true, env = "SECRETS_KEY_COMMAND")]
+    pub key_command: Option<String>,
+
     /// The name of the agent: whoever is on stdin, or whose calls are meant
     #[arg(long, value_name = "NAME", global = true, env = "AGENT_NAME")]
     pub agent: Option<String>,

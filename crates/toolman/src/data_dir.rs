@@ -27,11 +27,20 @@ fn open(cli: &Cli) -> anyhow::Result<PathBuf> {
 }
 
 fn default_folder() -> Option<PathBuf> {
-    let data_home = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
-    let data_home = data_home
+    home("XDG_DATA_HOME", ".local/share")
+}
+
+/// Where is kept what is about this machine alone.
+pub fn state_folder() -> Option<PathBuf> {
+    home("XDG_STATE_HOME", ".local/state")
+}
+
+fn home(variable: &str, usual: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os(variable).map(PathBuf::from);
+    let folder = folder
         .filter(|folder| folder.is_absolute())
-        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/share")))?;
-    Some(data_home.join("toolman"))
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(usual)))?;
+    Some(folder.join("toolman"))
 }
 
 /// What a newcomer finds in the data directory: one namespace with one tool. TD-34

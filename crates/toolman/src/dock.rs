@@ -257,6 +257,11 @@ impl Site {
         (inventory, withheld)
     }
 
+    /// What was found in a file, without the values of secrets that somebody has written into it.
+    fn findings(&self, line: &[u8]) -> Option<scan::Findings> {
+        scan::parse(&self.spawner.veil().over_json(line)?)
+    }
+
     /// What was found in each source, now or when it was last read.
     async fn read_sources(
         &self,
@@ -272,7 +277,7 @@ impl Site {
         let known: Vec<_> = folder
             .sources
             .iter()
-            .map(|source| scan::parse(&fs::read(path(source)).ok()?))
+            .map(|source| self.findings(&fs::read(path(source)).ok()?))
             .collect();
         let fresh = folder.sources.iter().zip(&known).filter(|(_, known)| known.is_none());
         let fresh: Vec<_> = fresh.map(|(source, _)| source.clone()).collect();
@@ -284,7 +289,7 @@ impl Site {
         }
         let mut lines = lines.iter();
         let found = |known: Option<scan::Findings>| {
-            known.or_else(|| scan::parse(lines.next()?)).unwrap_or_default()
+            known.or_else(|| self.findings(lines.next()?)).unwrap_or_default()
         };
         Ok(known.into_iter().map(found).collect())
     }

@@ -150,6 +150,8 @@ impl Plan {
     pub async fn start(self, cli: &Cli) -> Result<Host, Misuse> {
         let mut settings = Settings { library: Arc::new(Library::of(cli)), ..self.settings };
         let spawner = Spawner::with_secrets(own_binary(), self.safe.or_else(|| safe::open(cli)));
+        log::hide_by(spawner.veil());
+        spawner.hide_secrets().await;
         let fixed = settings.upstreams.clone();
         let site = match self.dock {
             Some(dock) => Some(Site::new(Arc::clone(&spawner), data_dir::folder(cli)?, dock)),
@@ -165,7 +167,7 @@ impl Plan {
         let gateway = Gateway::start(settings, &spawner);
         let reloader = site.map(|site| Arc::new(Reloader::new(site, fixed, gateway.clone())));
         let audit = self.audit.filter(|audit| audit.enabled);
-        let trail = audit.and_then(|audit| Trail::start(cli, &audit, &gateway));
+        let trail = audit.and_then(|audit| Trail::start(cli, &audit, &gateway, spawner.veil()));
         Ok(Host { gateway, source: self.source, reloader, trail })
     }
 

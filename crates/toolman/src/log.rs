@@ -2,10 +2,13 @@
 //!
 //! Whoever reads our stderr may stop doing so, and a full pipe must stop nobody but the log.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
-use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+
+use upstream::veil::Veil;
 
 /// Lines that wait to be written; more are lost.
 const LINES_MAX: usize = 1_024;
@@ -19,6 +22,17 @@ enum Entry {
 }
 
 static QUEUE: OnceLock<SyncSender<Entry>> = OnceLock::new();
+static VEIL: OnceLock<Arc<Veil>> = OnceLock::new();
+
+/// Has the values of secrets hidden in every line from now on.
+pub fn hide_by(veil: &Arc<Veil>) {
+    _ = VEIL.set(Arc::clone(veil));
+}
+
+/// A text that may be written to stderr.
+pub fn hidden(text: &[u8]) -> Cow<'_, [u8]> {
+    VEIL.get().map_or(Cow::Borrowed(text), |veil| veil.over_text(text))
+}
 
 /// One event of the log, queued when it is complete.
 pub struct Log(Vec<u8>);
@@ -83,7 +97,7 @@ fn queue() -> &'static SyncSender<Entry> {
 fn write_all(entries: &Receiver<Entry>) {
     for entry in entries {
         match entry {
-            Entry::Line(line) => _ = io::stderr().write_all(&line),
+            Entry::Line(line) => _ = io::stderr().write_all(&hidden(&line)),
             Entry::Flush(done) => _ = done.try_send(()),
         }
     }

@@ -28,6 +28,7 @@ mod toolset;
 mod trail;
 mod up;
 
+use std::backtrace::BacktraceStatus;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
     forgo_core_dumps();
     hide_memory();
     let cli = Cli::parse();
+    report_panics();
     start_log();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let outcome = match runtime {
@@ -98,6 +100,18 @@ fn forgo_core_dumps() {
 /// which can't be emptied without `unsafe`. Only root may, from here on.
 fn hide_memory() {
     _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+}
+
+/// What a panic says may hold the text that it is about, and so the value of a secret.
+fn report_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let backtrace = std::backtrace::Backtrace::capture();
+        let shown = match backtrace.status() {
+            BacktraceStatus::Captured => format!("\n{backtrace}"),
+            _ => String::new(),
+        };
+        terminal::complain(&format!("toolman: a fault of our own: {panic}{shown}"));
+    }));
 }
 
 /// Logs go to stderr: stdout belongs to the protocol, or to what was asked for.

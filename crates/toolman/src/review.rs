@@ -89,7 +89,7 @@ fn check(folder: &Path, as_json: bool) -> anyhow::Result<i32> {
 }
 
 fn report_text(report: &Report) -> String {
-    let Report { files, records, torn, lost, broken, heads } = report;
+    let Report { files, records, torn, lost, hidden, broken, heads } = report;
     let mut text = String::new();
     for place in broken {
         text += &format!("{place}\n");
@@ -101,6 +101,9 @@ fn report_text(report: &Report) -> String {
     }
     if *lost > 0 {
         text += &format!("{lost} calls could not be recorded, as the trail says\n");
+    }
+    if *hidden > 0 {
+        text += &format!("{hidden} values of secrets were hidden in what upstreams say\n");
     }
     for head in heads {
         text += &format!("the last of {}: {} {}\n", head.file.display(), head.seq, head.hash);
@@ -119,9 +122,10 @@ fn report_json(report: &Report) -> String {
         .iter()
         .map(|head| json!({"file": head.file, "seq": head.seq, "hash": head.hash}))
         .collect();
-    let Report { files, records, torn, lost, .. } = report;
+    let Report { files, records, torn, lost, hidden, .. } = report;
     let report = json!({
         "ok": broken.is_empty(), "files": files, "records": records, "torn": torn, "lost": lost,
+        "hidden": hidden,
         "broken": broken, "heads": heads,
     });
     format!("{report:#}\n")

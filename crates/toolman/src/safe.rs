@@ -31,14 +31,18 @@ fn store(cli: &Cli, folder: PathBuf) -> Store {
              where secrets matter",
         );
     }
-    Store::new(folder, sources, || calendar::moment_text(SystemTime::now()))
+    let store = Store::new(folder, sources, || calendar::moment_text(SystemTime::now()));
+    match data_dir::state_folder() {
+        Some(memory) => store.with_memory(&memory.join("generations")),
+        None => store,
+    }
 }
 
 /// Refuses to go on with a master key that is no good, though nothing may need it. K08
 pub fn check_key(cli: &Cli) -> Result<(), Misuse> {
     let Ok(folder) = data_dir::folder(cli) else { return Ok(()) };
-    // A pipe can be read once: that is for whoever needs it.
-    let sources = Sources { fd: None, ..sources(cli) };
+    // A pipe can be read once, and a keyring may ask a person: that is for whoever needs it.
+    let sources = Sources { fd: None, command: None, ..sources(cli) };
     match MasterKey::find(&folder, &sources) {
         Err(error @ Error::WeakKey { .. }) => Err(Misuse(error.to_string())),
         _ => Ok(()),
@@ -50,6 +54,7 @@ fn sources(cli: &Cli) -> Sources {
     Sources {
         file: cli.key_file.clone(),
         fd: variable("SECRETS_KEY_FD"),
+        command: cli.key_command.clone(),
         text: variable("SECRETS_KEY").map(Into::into),
         allows_weak: variable("ALLOW_INSECURE_SECRETS").is_some_and(|value| value == "1"),
     }

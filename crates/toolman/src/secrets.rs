@@ -13,6 +13,7 @@ use secrets::error::Error;
 use secrets::ledger::Status;
 use secrets::limits::VALUE_BYTES_MAX;
 use secrets::names::{Key, Name, Scope};
+use secrets::redact;
 use secrets::store::{Contents, Store};
 use secrets::value::SecretValue;
 use serde_json::{Value, json};
@@ -86,6 +87,7 @@ async fn set(store: &Store, name: Name, as_json: bool) -> anyhow::Result<i32> {
     };
     let value = SecretValue::from_bytes(&value)?;
     store.update(|contents| contents.vault.set(name.clone(), &value)).map_err(worded)?;
+    warn_of(&name.key, &value);
     tell(as_json, &shown(&name, Status::Set), &format!("set `{}` ({})", name.key, name.scope))
 }
 
@@ -172,6 +174,9 @@ fn import(store: &Store, file: &Path, of: &str, as_json: bool) -> anyhow::Result
         Ok::<_, Error>(())
     };
     store.update(set_all).map_err(worded)?;
+    for (key, value) in &values {
+        warn_of(key, value);
+    }
     let words = format!(
         "set {} ({scope}); `{}` still holds the values: delete it if nothing else needs it",
         keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", "),
@@ -192,6 +197,13 @@ fn export(store: &Store, file: &Path) -> anyhow::Result<i32> {
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(wrong)?;
     terminal::print(&format!("wrote `{shown}`; the same master key opens it\n"))?;
     Ok(0)
+}
+
+/// Says so where a value can't be hidden as others are.
+pub(crate) fn warn_of(key: &Key, value: &SecretValue) {
+    if let Some(caveat) = redact::caveat(value) {
+        terminal::complain(&format!("toolman: `{key}` {caveat}"));
+    }
 }
 
 /// Makes a master key where there is none, so that a newcomer needs nothing.

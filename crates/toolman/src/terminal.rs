@@ -7,6 +7,8 @@ use gateway::Gateway;
 use tokio::time::interval;
 use upstream::supervisor::Phase;
 
+use crate::log;
+
 /// Writes to stdout. That its reader has gone away (`| head`) is no error.
 pub fn print(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
@@ -20,7 +22,8 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 
 /// Writes a line to stderr.
 pub fn complain(text: &str) {
-    _ = writeln!(std::io::stderr().lock(), "{text}");
+    let text = [&log::hidden(text.as_bytes())[..], b"\n"].concat();
+    _ = std::io::stderr().lock().write_all(&text);
 }
 
 /// Whether colours are welcome on stderr.

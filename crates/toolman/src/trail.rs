@@ -2,18 +2,20 @@
 
 mod describe;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, SystemTime};
 
-use audit::entry::Event;
+use audit::entry::{Event, Hidden};
 use audit::error::Error;
-use audit::writer::{Settings, Writer};
+use audit::writer::{Hide, Settings, Writer};
 use config::audit::Audit;
 use gateway::Gateway;
-use gateway::audit::{Record, Trail as Records};
+use gateway::audit::{Batch, Find, Trail as Records};
+use upstream::veil::Veil;
 
 use crate::cli::{Cli, Misuse};
 use crate::data_dir;
@@ -32,7 +34,7 @@ pub struct Trail {
 
 impl Trail {
     /// Begins to record what a gateway does. Without a place for it, the gateway serves on.
-    pub fn start(cli: &Cli, audit: &Audit, gateway: &Gateway) -> Option<Trail> {
+    pub fn start(cli: &Cli, audit: &Audit, gateway: &Gateway, veil: &Arc<Veil>) -> Option<Trail> {
         let folder = match folder(cli, audit) {
             Ok(folder) => folder,
             Err(error) => {
@@ -45,10 +47,12 @@ impl Trail {
         let run: String = gateway::auth::unguessable().chars().take(RUN_CHARS).collect();
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let greeting = Event::Started { run: run.clone(), version };
-        let settings = Settings { folder, retention_days: audit.retention_days };
+        let hide = hidden_by(Arc::clone(veil));
+        let settings = Settings { folder, retention_days: audit.retention_days, hide };
         let mut writing = Writing {
             writer: Writer::new(settings, greeting),
-            describer: Describer::new(run, audit.values, gateway),
+            describer: Describer::new(run.clone(), audit.values, gateway),
+            run,
             records: Arc::clone(&records),
             lost_before: 0,
             is_failing: false,
@@ -77,9 +81,31 @@ pub fn folder(cli: &Cli, audit: &Audit) -> Result<PathBuf, Misuse> {
     }
 }
 
+/// Takes the values of secrets out of what is written: a client may have sent one, or an upstream before it was known.
+fn hidden_by(veil: Arc<Veil>) -> Hide {
+    Arc::new(move |event| match veil.over_json(event) {
+        Some(Cow::Borrowed(_)) => None,
+        Some(Cow::Owned(hidden)) => Some(hidden),
+        // It can't be said, but that it is not said can.
+        None => Some(br#"{"event":"lost","count":1}"#.to_vec()),
+    })
+}
+
+fn hidden(run: &str, find: &Find) -> Hidden {
+    Hidden {
+        secret: find.secret.key.to_string(),
+        scope: find.secret.scope.to_string(),
+        upstream: find.upstream.to_string(),
+        method: find.method.to_string(),
+        item: find.subject.as_deref().map(str::to_owned),
+        session: find.client.map(|client| format!("{run}-{client}")),
+    }
+}
+
 struct Writing {
     writer: Writer,
     describer: Describer,
+    run: String,
     records: Arc<Records>,
     /// What was lost up to the last line, which says so.
     lost_before: u64,
@@ -88,7 +114,7 @@ struct Writing {
 
 impl Writing {
     fn go_on(&mut self) {
-        let mut batch = Vec::new();
+        let mut batch = Batch::default();
         while let Some(next) = self.records.take(batch) {
             batch = next;
             self.write(&batch);
@@ -96,16 +122,17 @@ impl Writing {
         self.writer.sync();
     }
 
-    fn write(&mut self, batch: &[Record]) {
-        let (now, count) = (SystemTime::now(), batch.len() as u64);
+    fn write(&mut self, Batch { records, finds }: &Batch) {
+        let (now, count) = (SystemTime::now(), (records.len() + finds.len()) as u64);
         let lost = self.records.lost.load(Ordering::Relaxed);
         let missing = lost - self.lost_before;
         let gap = (missing > 0).then_some((now, Event::Lost { count: missing }));
-        let calls = batch.iter().map(|record| {
+        let hidden = finds.iter().map(|find| (now, Event::Hidden(hidden(&self.run, find))));
+        let calls = records.iter().map(|record| {
             let call = self.describer.describe(record);
             (record.at(now), Event::Call(Box::new(call)))
         });
-        match self.writer.write(now, gap.into_iter().chain(calls)) {
+        match self.writer.write(now, gap.into_iter().chain(calls).chain(hidden)) {
             Ok(()) => {
                 self.records.written.fetch_add(count, Ordering::Relaxed);
                 self.lost_before = lost;

@@ -7,6 +7,8 @@ use mcp::json;
 use mcp::names::UpstreamName;
 use mcp::pieces::Passing;
 use mcp::rpc::{Outcome, Raw};
+use secrets::names::Name;
+use secrets::redact::{Piece, Stream};
 use tokio::time::{Instant, timeout_at};
 
 use crate::connection::number;
@@ -49,7 +51,10 @@ pub type Ending<'a> = Option<Result<(), &'a Error>>;
 /// What is to be done at the end of a result, however it comes; it is told how much has come.
 pub type Farewell = Box<dyn FnOnce(Ending<'_>, u64) + Send>;
 
-/// A result that comes in pieces, as the server wrote it.
+/// Is told whose values were found in a result that comes.
+pub(crate) type Report = Box<dyn Fn(Vec<Name>) + Send>;
+
+/// A result that comes in pieces, as the server wrote it but for the values of secrets.
 pub struct Coming {
     upstream: UpstreamName,
     /// The id under which it must come.
@@ -64,6 +69,15 @@ pub struct Coming {
     latest: Instant,
     passed: u64,
     farewell: Option<Farewell>,
+    /// What hides values in it, where any are known.
+    screen: Option<Screen>,
+}
+
+struct Screen {
+    stream: Stream,
+    report: Report,
+    /// Whether all of it has passed.
+    is_over: bool,
 }
 
 impl Coming {
@@ -82,8 +96,24 @@ impl Coming {
         }
         let (first, passing, upstream) = (Some(first), Some(passing), upstream.clone());
         let latest = Instant::now() + CALL_TOTAL_MAX;
-        let (passed, farewell) = (0, None);
-        Ok(Coming { upstream, id, first, passing, body, patience, latest, passed, farewell })
+        let (passed, farewell, screen) = (0, None, None);
+        Ok(Coming {
+            upstream,
+            id,
+            first,
+            passing,
+            body,
+            patience,
+            latest,
+            passed,
+            farewell,
+            screen,
+        })
+    }
+
+    /// Has values hidden in it.
+    pub(crate) fn screen(&mut self, stream: Stream, report: Report) {
+        self.screen = Some(Screen { stream, report, is_over: false });
     }
 
     /// Has something done when it is over.
@@ -93,7 +123,10 @@ impl Coming {
 
     /// The next piece of the result; `None` after the last, once the response is known to be one.
     pub async fn next(&mut self) -> Result<Option<Bytes>, Error> {
-        let next = self.next_piece().await;
+        let next = match self.screen {
+            None => self.next_piece().await,
+            Some(_) => Box::pin(self.next_screened()).await,
+        };
         match &next {
             Ok(Some(piece)) => self.passed += piece.len() as u64,
             Ok(None) => self.say_farewell(Some(Ok(()))),
@@ -105,6 +138,37 @@ impl Coming {
     fn say_farewell(&mut self, ending: Ending<'_>) {
         if let Some(farewell) = self.farewell.take() {
             farewell(ending, self.passed);
+        }
+    }
+
+    /// The next piece that is known to hold no value.
+    async fn next_screened(&mut self) -> Result<Option<Bytes>, Error> {
+        loop {
+            let piece = self.next_piece().await?;
+            let Some(screen) = &mut self.screen else { return Ok(piece) };
+            if screen.is_over {
+                return Ok(None);
+            }
+            let screened = match &piece {
+                Some(piece) => screen.stream.push(piece).map(|what| match what {
+                    Piece::AsIs(length) => (piece.slice(..length), Vec::new()),
+                    Piece::Instead { text, names } => (Bytes::from(text), names),
+                }),
+                None => {
+                    screen.is_over = true;
+                    screen.stream.finish().map(|(text, names)| (text.into(), names))
+                }
+            };
+            let (text, names) = screened.map_err(|found| {
+                (screen.report)(found.names);
+                Error::Withheld { upstream: self.upstream.clone() }
+            })?;
+            if !names.is_empty() {
+                (screen.report)(names);
+            }
+            if !text.is_empty() {
+                return Ok(Some(text));
+            }
         }
     }
 

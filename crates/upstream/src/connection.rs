@@ -35,6 +35,7 @@ use crate::limits::{OUTGOING_MAX, STDIN_CLOSE_GRACE, WORKER_SILENCE};
 use crate::python::protocol;
 use crate::relay::{Relay, Upcall};
 use crate::streamable::Streamable;
+use crate::veil::{Saying, Veil};
 
 pub(crate) use feed::{jittered, pause};
 pub(crate) use incoming::number;
@@ -68,8 +69,13 @@ pub enum Heard {
     Updated(Raw),
 }
 
-/// Takes what belongs to no call; never waits.
-pub type Listener = Box<dyn Fn(Heard) + Send + Sync>;
+/// Who listens to a server.
+pub struct Listener {
+    /// Takes what belongs to no call; never waits.
+    pub hear: Box<dyn Fn(Heard) + Send + Sync>,
+    /// Lies over all that is heard.
+    pub veil: Arc<Veil>,
+}
 
 /// Why a conversation over HTTP can't go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -233,10 +239,22 @@ impl Connection {
 
     /// Makes a request and waits for its answer. Dropped, it cancels the request.
     pub async fn call(&self, call: &Call<'_>) -> Result<Answer, Error> {
-        match &self.0.wire {
+        let answer = match &self.0.wire {
             Wire::Queue | Wire::Worker => self.call_queued(call).await.map(Answer::Whole),
             Wire::Posts(http) => self.call_posted(http, call).await,
+        };
+        if self.0.listener.veil.is_off() {
+            return answer;
         }
+        let client = call.relay.as_ref().map(|relay| relay.client);
+        let Call { method, subject, .. } = *call;
+        let saying = Saying { upstream: &self.0.upstream, method, subject, client };
+        self.0.listener.veil.over_answer(answer, saying)
+    }
+
+    /// What the server says by itself, as far as finds are told of.
+    fn saying<'a>(&'a self, method: &'a str) -> Saying<'a> {
+        Saying { upstream: &self.0.upstream, method, subject: None, client: None }
     }
 
     async fn call_queued(&self, call: &Call<'_>) -> Result<Outcome, Error> {

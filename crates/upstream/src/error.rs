@@ -47,6 +47,11 @@ pub enum Error {
     #[error("{}", .failure.message)]
     Tool { upstream: UpstreamName, failure: Failure },
 
+    #[error(
+        "upstream `{upstream}` answered with the value of a secret that can't be cut out, so the answer is withheld"
+    )]
+    Withheld { upstream: UpstreamName },
+
     /// The server has forgotten the session, so the request was not processed.
     #[error("upstream `{upstream}` has forgotten the session; try again")]
     SessionLost { upstream: UpstreamName },

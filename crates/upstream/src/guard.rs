@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process,
-    kill_process_group, pidfd_open, set_child_subreaper, set_parent_process_death_signal, setsid,
-    wait, waitpid,
+    DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, getppid,
+    kill_process, kill_process_group, pidfd_open, set_child_subreaper, set_dumpable_behavior,
+    set_parent_process_death_signal, setsid, wait, waitpid,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -79,6 +79,8 @@ fn stage(mut args: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 fn guard(mut args: impl Iterator<Item = OsString>) -> ExitCode {
+    // Its environment is that of its server, with the secrets of that: for no other process of this user.
+    _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let parent = args.next().and_then(|pid| pid.to_str()?.parse().ok()).and_then(Pid::from_raw);
     match (parent, args.next(), args.next()) {
         (Some(parent), Some(confinement), Some(program)) => {

@@ -25,17 +25,24 @@ use crate::confine::Confinement;
 use crate::connection::{Connection, Listener};
 use crate::context::Context;
 use crate::guard;
-use crate::limits::{GUARD_EXIT_MAX, STDIN_CLOSE_GRACE};
+use crate::limits::{GUARD_EXIT_MAX, SECRETS_WAIT_MAX, STDIN_CLOSE_GRACE};
 use crate::processes::kill_children;
 use crate::python::Worker;
 use crate::remote::Remote;
 use crate::template::Template;
+use crate::veil::Veil;
 
 pub use errand::{Ended, Errand};
 
 /// Variables that are meant for us: a server that had them could call all others.
-const OWN_SECRETS: [&str; 5] =
-    ["BEARER_TOKEN", "MANAGER_INTERNAL_TOKEN", "SECRETS_KEY", "SECRETS_KEY_FD", "SECRETS_KEY_FILE"];
+const OWN_SECRETS: [&str; 6] = [
+    "BEARER_TOKEN",
+    "MANAGER_INTERNAL_TOKEN",
+    "SECRETS_KEY",
+    "SECRETS_KEY_COMMAND",
+    "SECRETS_KEY_FD",
+    "SECRETS_KEY_FILE",
+];
 
 /// How a server is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,6 +161,8 @@ pub struct Spawner {
     living: Mutex<HashSet<Pid>>,
     /// Where the values are that servers declare.
     secrets: Option<Arc<Store>>,
+    /// Hides them in what servers say.
+    veil: Arc<Veil>,
 }
 
 impl Spawner {
@@ -165,7 +174,26 @@ impl Spawner {
     /// The same, for servers that declare secrets.
     pub fn with_secrets(guard: impl Into<OsString>, secrets: Option<Arc<Store>>) -> Arc<Spawner> {
         let (guard, adopts, living) = (guard.into(), Once::new(), Mutex::default());
-        Arc::new(Spawner { guard, adopts, living, secrets })
+        Arc::new(Spawner { guard, adopts, living, secrets, veil: Arc::default() })
+    }
+
+    pub fn veil(&self) -> &Arc<Veil> {
+        &self.veil
+    }
+
+    /// Hides all values that there are, also those that no server declares. Where the safe can't be opened,
+    /// nobody is handed one either.
+    pub async fn hide_secrets(&self) {
+        let Some(store) = self.secrets().filter(|store| store.vault_file().exists()) else {
+            return;
+        };
+        let veil = Arc::clone(&self.veil);
+        let learning = tokio::task::spawn_blocking(move || match store.read() {
+            Ok(contents) => veil.learn(&contents),
+            Err(error) => tracing::debug!("the secrets can't be read: {error}"),
+        });
+        // Deriving a key takes a while, but a keyring may wait for a person: that goes on beside.
+        _ = timeout(SECRETS_WAIT_MAX, learning).await;
     }
 
     pub(crate) fn secrets(&self) -> Option<Arc<Store>> {

@@ -16,6 +16,7 @@ pub mod relay;
 pub mod remote;
 pub mod supervisor;
 pub mod template;
+pub mod veil;
 
 mod conversation;
 mod hearing;

@@ -136,6 +136,10 @@ pub const NEW_SESSION_MAX: Duration = Duration::from_secs(20);
 pub const RENEWALS_MAX: u32 = 3;
 /// How often the safe is looked at for a secret that has changed or is missing.
 pub const SECRETS_PAUSE: Duration = Duration::from_secs(1);
+/// How long the start waits for the safe to be opened, so that nothing is heard before its values are known.
+pub const SECRETS_WAIT_MAX: Duration = Duration::from_secs(3);
+/// Values that are hidden; the oldest of more are forgotten.
+pub const VEILED_MAX: usize = 10_000;
 /// Conversations of single clients with one upstream.
 pub const PRIVATES_MAX: usize = 64;
 /// Such a one is closed when it was not used for this long.

@@ -1,6 +1,5 @@
 //! The last words of a server: the tail of its stderr.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mcp::names::UpstreamName;
@@ -8,29 +7,50 @@ use mcp::text::tame;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use crate::limits::{STDERR_BYTES_KEPT, STDERR_BYTES_SHOWN};
+use crate::veil::Veil;
 
 /// The tail, shared by who reads and who shows it.
 #[derive(Clone, Debug, Default)]
-pub struct StderrTail(Arc<Mutex<VecDeque<u8>>>);
+pub struct StderrTail {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    veil: Arc<Veil>,
+}
 
 impl StderrTail {
+    pub fn new(veil: &Arc<Veil>) -> StderrTail {
+        StderrTail { bytes: Arc::default(), veil: Arc::clone(veil) }
+    }
+
     /// Keeps reading until the end.
     pub async fn follow(self, upstream: UpstreamName, mut stderr: impl AsyncRead + Unpin) {
         let mut chunk = vec![0; 8 * 1024];
+        let mut unlogged = Vec::new();
         while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
-            tracing::debug!(%upstream, text = %String::from_utf8_lossy(&chunk[..count]), "stderr");
-            let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            tail.extend(&chunk[..count]);
+            self.keep(&chunk[..count]);
+            unlogged.extend_from_slice(&chunk[..count]);
+            // What may be the beginning of a value waits for the rest.
+            log(&upstream, &self.veil.over_part(&mut unlogged));
+        }
+        log(&upstream, &unlogged);
+    }
+
+    fn keep(&self, chunk: &[u8]) {
+        let mut tail = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.extend_from_slice(chunk);
+        if tail.len() > 2 * STDERR_BYTES_KEPT {
+            // First hidden, then cut: half a value is one, too.
+            *tail = self.veil.over_text(&tail).into_owned();
             let excess = tail.len().saturating_sub(STDERR_BYTES_KEPT);
             tail.drain(..excess);
         }
     }
 
-    /// All that is kept.
+    /// All that is kept, without the values of secrets.
     pub fn text(&self) -> String {
-        let tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes: Vec<u8> = tail.iter().copied().collect();
-        String::from_utf8_lossy(&bytes).into_owned()
+        let tail = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        let shown = self.veil.over_text(&tail);
+        let from = shown.len().saturating_sub(STDERR_BYTES_KEPT);
+        String::from_utf8_lossy(&shown[from..]).into_owned()
     }
 
     /// The last lines, fit for an error: bounded, without control characters.
@@ -40,5 +60,11 @@ impl StderrTail {
         let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         let lines: Vec<_> = text[from..].lines().map(tame).collect();
         lines.join("\n").trim().to_owned()
+    }
+}
+
+fn log(upstream: &UpstreamName, bytes: &[u8]) {
+    if !bytes.is_empty() {
+        tracing::debug!(%upstream, text = %String::from_utf8_lossy(bytes), "stderr");
     }
 }

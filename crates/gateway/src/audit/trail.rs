@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use upstream::veil::Find;
+
 use super::Record;
 use crate::limits::{RECORDED_BYTES_MAX, RECORDS_GATHER, RECORDS_MAX};
 
@@ -16,9 +18,18 @@ pub struct Trail {
     pub lost: AtomicU64,
 }
 
+/// What has come since the last time.
+#[derive(Default)]
+pub struct Batch {
+    pub records: Vec<Record>,
+    /// Values of secrets that were hidden.
+    pub finds: Vec<Find>,
+}
+
 #[derive(Default)]
 struct Waiting {
     records: Vec<Record>,
+    finds: Vec<Find>,
     /// Bytes that belong to others.
     shared_bytes: usize,
     is_closed: bool,
@@ -47,20 +58,39 @@ impl Trail {
         }
     }
 
+    /// Adds a value that was hidden.
+    pub(crate) fn add_find(&self, find: Find) {
+        let mut waiting = self.waiting();
+        if waiting.finds.len() >= RECORDS_MAX || waiting.is_closed {
+            drop(waiting);
+            self.lost.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        waiting.finds.push(find);
+        drop(waiting);
+        self.changed.notify_one();
+    }
+
     /// Waits for records and takes all that have come; `None` when there will be no more.
     ///
     /// `former` gives back its memory, so that none is asked for on the way of a call.
-    pub fn take(&self, mut former: Vec<Record>) -> Option<Vec<Record>> {
-        former.clear();
-        let is_idle = |waiting: &mut Waiting| waiting.records.is_empty() && !waiting.is_closed;
+    pub fn take(&self, mut former: Batch) -> Option<Batch> {
+        former.records.clear();
+        former.finds.clear();
+        let is_idle = |waiting: &mut Waiting| {
+            waiting.records.is_empty() && waiting.finds.is_empty() && !waiting.is_closed
+        };
         let waiting = self.changed.wait_while(self.waiting(), is_idle);
         let waiting = waiting.unwrap_or_else(PoisonError::into_inner);
         let is_open = |waiting: &mut Waiting| !waiting.is_closed;
         let gathered = self.changed.wait_timeout_while(waiting, RECORDS_GATHER, is_open);
         let (mut waiting, _) = gathered.unwrap_or_else(PoisonError::into_inner);
         waiting.shared_bytes = 0;
-        let records = std::mem::replace(&mut waiting.records, former);
-        (!records.is_empty()).then_some(records)
+        let batch = Batch {
+            records: std::mem::replace(&mut waiting.records, former.records),
+            finds: std::mem::replace(&mut waiting.finds, former.finds),
+        };
+        (!batch.records.is_empty() || !batch.finds.is_empty()).then_some(batch)
     }
 
     /// Takes no more records; those that wait can still be taken.

@@ -5,9 +5,11 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use tempfile::TempDir;
+use zeroize::Zeroizing;
 
-use super::{get, name, set, store, store_with, value};
+use super::{MASTER, get, name, set, store, store_with, value};
 use crate::error::Error;
+use crate::master::Sources;
 use crate::store::Store;
 
 /// A safe with two values, its file and what is in it.
@@ -137,7 +139,7 @@ fn older_file_that_was_put_back_is_named_a_rollback() {
     let ledger = folder.path().join("secrets.meta.yaml");
     let text = std::fs::read_to_string(&ledger).unwrap();
     std::fs::write(&ledger, text.replace("generation: 2", "generation: 0")).unwrap();
-    assert_eq!(get(&store, "global/A"), "first value");
+    assert_eq!(get(&super::store(&folder), "global/A"), "first value");
 }
 
 #[test]
@@ -179,4 +181,58 @@ fn file_that_others_can_read_or_that_is_a_link_is_refused_with_the_fix() {
     std::fs::remove_file(&file).unwrap();
     std::fs::create_dir(&file).unwrap();
     assert!(refusal(&store).to_string().ends_with("is no regular file; remove it"));
+}
+
+/// Both files, as they are now.
+fn both(folder: &TempDir) -> [Vec<u8>; 2] {
+    ["secrets.enc", "secrets.meta.yaml"]
+        .map(|name| std::fs::read(folder.path().join(name)).unwrap())
+}
+
+fn put_back(folder: &TempDir, files: &[Vec<u8>; 2]) {
+    for (name, bytes) in ["secrets.enc", "secrets.meta.yaml"].iter().zip(files) {
+        std::fs::write(folder.path().join(name), bytes).unwrap();
+    }
+}
+
+#[test]
+fn vault_and_ledger_that_were_put_back_together_are_noticed_by_who_has_seen_later_ones() {
+    let (folder, running, _, _) = filled();
+    let older = both(&folder);
+    set(&running, "global/A", "newer value");
+    put_back(&folder, &older);
+    let error = refusal(&running);
+    assert!(matches!(error, Error::RolledBack { found: 1, known: 2, .. }), "{error}");
+    assert!(error.to_string().ends_with("start toolman anew to accept it"), "{error}");
+    let write = running.update(|contents| contents.vault.set(name("global/B"), &value("other")));
+    assert!(matches!(write, Err(Error::RolledBack { .. })));
+    assert_eq!(get(&store(&folder), "global/A"), "first value", "a newcomer knows nothing");
+}
+
+#[test]
+fn what_is_remembered_elsewhere_outlives_the_process_and_is_of_one_safe_alone() {
+    let (folder, elsewhere) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let memory = elsewhere.path().join("not/yet");
+    let remembering = || store(&folder).with_memory(&memory);
+    set(&remembering(), "global/A", "first value");
+    let older = both(&folder);
+    set(&remembering(), "global/A", "newer value");
+    put_back(&folder, &older);
+    let said = refusal(&remembering()).to_string();
+    let mark = std::fs::read_dir(&memory).unwrap().next().unwrap().unwrap().path();
+    assert!(said.ends_with(&format!("delete `{}` to accept it", mark.display())), "{said}");
+    std::fs::remove_file(mark).unwrap();
+    assert_eq!(get(&remembering(), "global/A"), "first value");
+    // A new safe in the same place begins anew.
+    for _ in 0..3 {
+        set(&remembering(), "global/A", "later value");
+    }
+    for name in ["secrets.enc", "secrets.meta.yaml"] {
+        std::fs::remove_file(folder.path().join(name)).unwrap();
+    }
+    let sources = Sources { text: Some(Zeroizing::new(MASTER.to_owned())), ..Sources::default() };
+    let anew = Store::new(folder.path().to_owned(), sources, || "2026-07-29".to_owned());
+    let anew = anew.with_memory(&memory);
+    set(&anew, "global/A", "of another safe");
+    assert_eq!(get(&anew, "global/A"), "of another safe");
 }

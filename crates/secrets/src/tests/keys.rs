@@ -162,3 +162,34 @@ fn rotation_that_was_killed_before_its_last_step_is_finished_by_the_next_writer(
     assert!(!beside.exists());
     assert_eq!(get(&keyless(&folder), "global/B"), "b value");
 }
+
+#[test]
+fn key_comes_from_a_program_too_which_no_shell_reads() {
+    let folder = TempDir::new().unwrap();
+    let key = folder.path().join("told");
+    write(&key, "the-master-key-of-a-keyring\n", 0o600);
+    let asking = |command: &str| {
+        with(&folder, Sources { command: Some(command.to_owned()), ..Sources::default() })
+    };
+    let told = format!("cat {}", key.display());
+    set(&asking(&told), "global/A", "a value");
+    assert_eq!(get(&asking(&told), "global/A"), "a value");
+    let refused = |command: &str| asking(command).master().err().unwrap().to_string();
+    let origin = "can't take the master key from SECRETS_KEY_COMMAND: ";
+    for (command, problem) in [
+        (" ", "it is empty; name a program and its arguments"),
+        ("no-such-program-anywhere x", "`no-such-program-anywhere` can't be run: "),
+        ("false", "`false` failed with exit status: 1; run it by hand to see why"),
+        ("true", "`true` wrote nothing; see whether it knows the key"),
+        ("yes", "`yes` wrote over 4096 bytes, which is no key"),
+    ] {
+        let said = refused(command);
+        assert!(said.starts_with(&format!("{origin}{problem}")), "{said}");
+    }
+    // Words are words: nothing is expanded, piped or run besides.
+    let said = refused(&format!("{told} ; touch {}", folder.path().join("made").display()));
+    assert!(said.contains("failed with") && !folder.path().join("made").exists(), "{said}");
+    assert!(refused("echo short").contains("has fewer than 16 characters"));
+    let error = asking("false").master().err().unwrap();
+    assert!(error.is_misuse());
+}

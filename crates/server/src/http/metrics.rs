@@ -99,6 +99,8 @@ impl Endpoint {
         let lost = load(&self.gateway.metrics().lost_notices);
         let help = "Messages of upstreams that a client had no room for.";
         page.single("lost_notices_total", "counter", help, lost);
+        let help = "Values of secrets that were hidden in what upstreams say.";
+        page.single("secrets_hidden_total", "counter", help, self.gateway.hidden());
         if let Some(trail) = self.gateway.trail() {
             let help = "Calls that were written to the audit trail.";
             page.single("audit_records_total", "counter", help, load(&trail.written));

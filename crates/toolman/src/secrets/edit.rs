@@ -19,6 +19,7 @@ use zeroize::Zeroizing;
 
 use crate::cli::Misuse;
 use crate::safe::worded;
+use crate::secrets::warn_of;
 use crate::terminal;
 
 /// How the folders are called that values lie in while they are edited; the pid follows.
@@ -65,6 +66,9 @@ pub async fn run(store: &Store) -> anyhow::Result<i32> {
     };
     store.update_locked(&lock, apply).map_err(worded)?;
     for (name, change) in &changes {
+        if let Change::Set(value) = change {
+            warn_of(&name.key, value);
+        }
         let deed = match change {
             Change::Set(_) => "set",
             Change::Placeholder => "emptied",

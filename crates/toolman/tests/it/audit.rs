@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use gateway::audit::Trail;
+use gateway::audit::{Batch, Trail};
 use gateway::limits::RECORDS_MAX;
 use serde_json::{Value, json};
 use testkit::binary::Folder;
@@ -336,7 +336,7 @@ async fn records_that_nobody_takes_are_bounded_and_no_call_waits_for_them() {
         client.call("nothing", json!({})).await;
     }
     assert_eq!(trail.lost.load(Ordering::Relaxed), 10);
-    let records = trail.take(Vec::new()).unwrap();
+    let records = trail.take(Batch::default()).unwrap().records;
     assert_eq!(records.len(), RECORDS_MAX);
     let with_arguments =
         records.iter().take(10).filter(|record| record.texts.params().is_some()).count();

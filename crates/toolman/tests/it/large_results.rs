@@ -18,17 +18,22 @@ const SIZE: usize = 30 * 1024 * 1024;
 /// A server whose one tool answers with so many bytes as one JSON body, or breaks off in its
 /// middle; the result may come before its id, as some libraries write it.
 pub async fn site() -> String {
+    site_of(text().into()).await
+}
+
+/// The same with another text.
+pub async fn site_of(text: Arc<str>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(serve(stream));
+            tokio::spawn(serve(stream, Arc::clone(&text)));
         }
     });
     url
 }
 
-async fn serve(mut stream: TcpStream) {
+async fn serve(mut stream: TcpStream, text: Arc<str>) {
     let (reader, mut writer) = stream.split();
     let mut reader = BufReader::new(reader);
     loop {
@@ -52,7 +57,7 @@ async fn serve(mut stream: TcpStream) {
             "initialize" => json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
                 "serverInfo": {"name": "large", "version": "1"}}),
             "tools/list" => json!({"tools": [{"name": "big", "inputSchema": {"type": "object"}}]}),
-            "tools/call" => json!({"content": [{"type": "text", "text": text()}]}),
+            "tools/call" => json!({"content": [{"type": "text", "text": &*text}]}),
             _ => {
                 _ = writer.write_all(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n").await;
                 continue;

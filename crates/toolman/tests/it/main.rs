@@ -42,6 +42,7 @@ mod remote_servers;
 mod rest;
 mod routes;
 mod secrets_cli;
+mod secrets_hidden;
 mod secrets_kills;
 mod secrets_servers;
 mod session_context;

@@ -37,7 +37,7 @@ def summary(error):
     except Exception:
         text = "(its text can't be made)"
     name = type(error).__name__
-    return "%s: %s" % (name, text[:4000]) if text else name
+    return "%s: %s" % (name, start(text, 4000)) if text else name
 
 
 def dependency_message(error):
@@ -72,7 +72,18 @@ def trace(error, folder):
         text = "".join(seen.format())
     except Exception:  # Hostile exceptions: a __str__ that raises, a chain without end.
         return summary(error)
-    return text if len(text) <= TRACEBACK_MAX else text[:2000] + "\n[…]\n" + text[-(TRACEBACK_MAX - 3000):]
+    if len(text) <= TRACEBACK_MAX:
+        return text
+    end = text[-(TRACEBACK_MAX - 3000):].split(None, 1)
+    return start(text, 2000) + "\n[…]\n" + (end[1] if len(end) > 1 else "")
+
+
+def start(text, length):
+    """The start of a text, in whole words: half a secret would not be known for one any more."""
+    if len(text) <= length:
+        return text
+    words = text[:length].rsplit(None, 1)
+    return words[0] if len(words) > 1 else "[%d characters]" % len(text)
 
 
 def _trim(seen, folder, done):

@@ -65,7 +65,8 @@ impl Connection {
                 return response.body.leave();
             }
             Some(Ok(mut response)) => {
-                let said = web::shown(&web::read_refusal(&mut response.body).await);
+                let body = web::read_refusal(&mut response.body).await;
+                let said = web::shown(&self.0.listener.veil.over_text(&body));
                 Error::Status { upstream, status: response.status.as_u16(), said }
             }
             Some(Err(failure)) => self.failed(failure),

@@ -66,6 +66,22 @@ impl Connection {
                     self.complain("it answers nothing that was asked", frame);
                 }
             }
+            Message::Request { ref method, .. } | Message::Notification { ref method, .. } => {
+                if self.0.listener.veil.is_off() {
+                    return self.hear(message, frame, source);
+                }
+                let hidden = self.veiled(Raw::trusted(frame.clone()), method).map(Bytes::from);
+                match hidden.and_then(|frame| Some((rpc::parse(&frame).ok()?, frame))) {
+                    Some((message, frame)) => self.hear(message, &frame, source),
+                    None => self.complain("it holds the value of a secret", frame),
+                }
+            }
+        }
+    }
+
+    /// Takes what the server says by itself.
+    fn hear(&self, message: Message, frame: &Bytes, source: Source) {
+        match message {
             Message::Request { .. } if self.era() == Era::Modern => {
                 self.complain("a server of the modern era must not ask", frame);
             }
@@ -75,13 +91,21 @@ impl Connection {
             Message::Notification { method, params } => {
                 self.receive_notice(&method, params, frame, source);
             }
+            Message::Response { .. } => {}
         }
+    }
+
+    /// What the server says by itself, without the values of secrets; `None` if nothing is left.
+    pub(super) fn veiled(&self, said: Raw, method: &str) -> Option<Raw> {
+        self.0.listener.veil.over_raw(said, self.saying(method))
     }
 
     /// Warns of what a server should not send: of the first few, then at 8, 16, 32, … of them.
     pub(super) fn complain(&self, problem: &str, frame: &[u8]) {
         let so_far = self.0.complaints.fetch_add(1, Ordering::Relaxed) + 1;
         if so_far <= 5 || so_far.is_power_of_two() {
+            // First hidden, then cut: half a value is one, too.
+            let frame = self.0.listener.veil.over_text(frame);
             let start = String::from_utf8_lossy(&frame[..frame.len().min(80)]).into_owned();
             tracing::warn!(upstream = %self.0.upstream, line = %start.escape_debug(),
                 so_far, "dropped a line: {problem}");
@@ -111,7 +135,7 @@ impl Connection {
             "notifications/prompts/list_changed" => self.note_change("prompts"),
             "notifications/resources/updated" => {
                 if let Some(params) = params {
-                    (self.0.listener)(Heard::Updated(params));
+                    (self.0.listener.hear)(Heard::Updated(params));
                 }
             }
             "notifications/subscriptions/acknowledged" => {}
@@ -119,7 +143,7 @@ impl Connection {
                 let notice = Upcall::Notice(frame.clone());
                 match self.audience(source) {
                     Audience::One(relay) => _ = (relay.deliver)(notice),
-                    Audience::Nobody => (self.0.listener)(Heard::Upcall(notice)),
+                    Audience::Nobody => (self.0.listener.hear)(Heard::Upcall(notice)),
                     Audience::Several => {}
                 }
             }
@@ -165,7 +189,7 @@ impl Connection {
                     asked = Some(relay.client);
                 }
             }
-            Audience::Nobody => (self.0.listener)(Heard::Upcall(ask)),
+            Audience::Nobody => (self.0.listener.hear)(Heard::Upcall(ask)),
             Audience::Several => drop(ask),
         }
         let connection = self.clone();

@@ -109,6 +109,8 @@ impl Connection {
             }
             Ok(_) => Err(self.garbled("it is a message that answers something else")),
             Err(rejection) => {
+                // First hidden, then cut: half a value is one, too.
+                let body = self.0.listener.veil.over_text(&body);
                 let start = shorten(&String::from_utf8_lossy(&body[..body.len().min(400)]));
                 Err(self.garbled(&format!("{} in `{start}`", rejection.reason)))
             }
@@ -217,7 +219,8 @@ impl Connection {
         if status.is_success() {
             return Err(self.garbled(&format!("HTTP status {} without one", status.as_u16())));
         }
-        Err(Error::Status { upstream, status: status.as_u16(), said: web::shown(&body) })
+        let said = web::shown(&self.0.listener.veil.over_text(&body));
+        Err(Error::Status { upstream, status: status.as_u16(), said })
     }
 
     /// Posts what is no request and waits until it is accepted.

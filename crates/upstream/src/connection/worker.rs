@@ -34,14 +34,22 @@ impl Connection {
     pub(super) fn receive_from_worker(&self, frame: &Bytes) {
         match protocol::parse(frame) {
             Ok(Said::Ready { faults }) => {
+                let veil = &self.0.listener.veil;
+                let hidden = |fault| veil.over_words(fault, self.saying("ready"));
+                let faults = faults.into_iter().map(hidden).collect();
                 self.state().faults = faults;
                 self.0.greeted.cancel();
             }
-            Ok(Said::Progress(params)) => self.relay_progress(Some(&params)),
+            Ok(Said::Progress(params)) => {
+                let params = self.veiled(params, "notifications/progress");
+                self.relay_progress(params.as_ref());
+            }
             Ok(Said::Log { id, params }) => {
-                let notice = protocol::log_notice(&params);
-                let source = Source::Answer(id);
-                self.receive_notice("notifications/message", Some(params), &notice, source);
+                let method = "notifications/message";
+                if let Some(params) = self.veiled(params, method) {
+                    let notice = protocol::log_notice(&params);
+                    self.receive_notice(method, Some(params), &notice, Source::Answer(id));
+                }
             }
             Ok(Said::Answer { id, answer }) => {
                 let upstream = self.0.upstream.clone();

@@ -37,10 +37,12 @@ impl Upstream {
             "can't be started: it needs secrets, and \
             there is no data directory to keep them in",
         )?;
-        let mark = Some(store.mark());
+        let (mark, veil) = (Some(store.mark()), Arc::clone(self.0.spawner.veil()));
         // Deriving a key takes a while.
         let looked_up = tokio::task::spawn_blocking(move || {
             let contents = store.read().map_err(|error| error.to_string())?;
+            // Before anybody gets one of them.
+            veil.learn(&contents);
             let versions = names.iter().map(|name| contents.version(name)).collect();
             Ok(Equipped { launch: launch.filled(&contents)?, mark, names, versions })
         });
@@ -94,19 +96,21 @@ impl Upstream {
                 continue;
             }
             // A safe that can't be read changes nothing for who has its values already.
-            let versions = versions(Arc::clone(&store), equipped.names.clone()).await;
+            let versions = self.versions(Arc::clone(&store), equipped.names.clone()).await;
             if versions.as_ref().is_some_and(|versions| *versions != equipped.versions) {
                 return;
             }
             seen = mark;
         }
     }
-}
 
-async fn versions(store: Arc<Store>, names: Vec<Name>) -> Option<Vec<Option<Version>>> {
-    let read = tokio::task::spawn_blocking(move || {
-        let contents = store.read().ok()?;
-        Some(names.iter().map(|name| contents.version(name)).collect())
-    });
-    read.await.ok().flatten()
+    async fn versions(&self, store: Arc<Store>, names: Vec<Name>) -> Option<Vec<Option<Version>>> {
+        let veil = Arc::clone(self.0.spawner.veil());
+        let read = tokio::task::spawn_blocking(move || {
+            let contents = store.read().ok()?;
+            veil.learn(&contents);
+            Some(names.iter().map(|name| contents.version(name)).collect())
+        });
+        read.await.ok().flatten()
+    }
 }

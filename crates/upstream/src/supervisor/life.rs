@@ -54,7 +54,7 @@ impl Upstream {
                 return Life { reason, was_of_use: false, is_renewed: false, remains: None };
             }
         };
-        let tail = StderrTail::default();
+        let tail = StderrTail::new(self.0.spawner.veil());
         self.0.stderr.store(Arc::new(tail.clone()));
         let (connection, stderr, mut process) =
             started.connect(self.name().clone(), self.listener());
@@ -128,14 +128,15 @@ impl Upstream {
 
     pub(super) fn listener(&self) -> Listener {
         let (events, upstream) = (self.0.events.clone(), self.name().clone());
-        Box::new(move |heard| {
+        let hear = Box::new(move |heard| {
             let upstream = upstream.clone();
             let event = match heard {
                 Heard::Upcall(upcall) => Event::Unsolicited { upstream, upcall },
                 Heard::Updated(params) => Event::Updated { upstream, params },
             };
             _ = events.try_send(event);
-        })
+        });
+        Listener { hear, veil: Arc::clone(self.0.spawner.veil()) }
     }
 
     async fn meet(&self, connection: &Connection) -> Result<(Connection, Introduction), String> {

@@ -99,13 +99,13 @@ impl Upstream {
                 let met =
                     meeting.unwrap_or_else(|_| Err(format!("gave no own session within {wait:?}")));
                 let (connection, introduction) = met.map_err(broken)?;
-                (connection, None, StderrTail::default(), Some(introduction))
+                (connection, None, StderrTail::new(self.0.spawner.veil()), Some(introduction))
             }
             launch @ (Launch::Command(_) | Launch::BuiltIn(_) | Launch::Worker(_)) => {
                 let started = self.0.spawner.start(launch, context);
                 let started =
                     started.map_err(|error| broken(format!("can't be started again: {error}")))?;
-                let tail = StderrTail::default();
+                let tail = StderrTail::new(self.0.spawner.veil());
                 let (connection, stderr, process) =
                     started.connect(self.name().clone(), self.listener());
                 if let Some(stderr) = stderr {

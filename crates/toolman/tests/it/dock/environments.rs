@@ -51,7 +51,7 @@ async fn requirements_are_installed_for_their_namespace_alone() {
     );
 }
 
-const LOOK: &str = "import os\nfrom fastmcp.tools import tool\n\n@tool\ndef look(name: str) -> str:\n    \"\"\"Look.\"\"\"\n    return os.environ.get(name, 'nothing')\n";
+const LOOK: &str = "import os\nfrom fastmcp.tools import tool\n\n@tool\ndef look(name: str) -> str:\n    \"\"\"Look.\"\"\"\n    return os.environ.get(name, 'nothing')[::-1]\n";
 
 /// Sets a secret as a person does, with the value on stdin.
 #[expect(clippy::disallowed_methods, reason = "a test may start what it likes")]
@@ -78,7 +78,11 @@ async fn secrets_reach_the_worker_that_declares_them_and_no_other() {
     let dock = Dock::start(&data).await;
     let look = |namespace: &'static str, name: &'static str| {
         let dock = &dock;
-        async move { dock.text(namespace, "look", &json!({"name": name})).await }
+        async move {
+            // Backwards, as it is hidden otherwise.
+            let text = dock.text(namespace, "look", &json!({"name": name})).await;
+            text.chars().rev().collect::<String>()
+        }
     };
     assert_eq!(look("a", "OTHER_KEY").await, "nothing", "what is missing stops nobody");
     assert_eq!(look("a", "BASE").await, "plain");
