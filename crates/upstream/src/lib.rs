@@ -19,6 +19,7 @@ pub mod template;
 
 mod conversation;
 mod hearing;
+mod inheritance;
 mod meeting;
 mod processes;
 mod sse;
