@@ -34,7 +34,7 @@ fn read(folder: &Folder, name: &str) -> String {
 
 /// Waits until a file is as it ought to be.
 #[track_caller]
-fn until(holds: impl Fn() -> bool) -> impl Future<Output = ()> {
+pub fn until(holds: impl Fn() -> bool) -> impl Future<Output = ()> {
     let deadline = Instant::now() + Duration::from_secs(20);
     async move {
         while !holds() {

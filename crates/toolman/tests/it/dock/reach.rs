@@ -10,6 +10,7 @@ use tokio::process::Command;
 
 use super::{Data, Dock, HELLO};
 use crate::TOOLMAN;
+use crate::secrets_servers::until;
 
 /// A tool that runs expressions and says what came of each.
 const TRY: &str = r#"
@@ -120,10 +121,7 @@ async fn worker_without_network_has_no_sockets_but_pairs() {
     reached(
         &dock,
         "a",
-        &[
-            "socket.socketpair()[0].send(b'x')",
-            "__import__('asyncio').run(__import__('asyncio').sleep(0))",
-        ],
+        &["len(socket.socketpair())", "__import__('asyncio').run(__import__('asyncio').sleep(0))"],
     )
     .await;
 }
@@ -133,18 +131,22 @@ async fn descriptors_that_the_parent_left_open_reach_nobody() {
     let data = Data::new(&[("a/t.py", TRY)]);
     let secret = data.path().join("left-open");
     fs::write(&secret, "hush").unwrap();
-    let server =
-        "[[servers]]\nnamespace = \"s\"\ncommand = \"ls -l /proc/self/fd > fds; exec cat\"\n";
+    let server = "[[servers]]\nnamespace = \"s\"\ncommand = \"ls -l /proc/self/fd > fds; touch all; exec cat\"\n";
     let file = format!("surface = \"namespace\"\n[dock]\n{server}");
     fs::write(data.path().join("tools.toml"), file).unwrap();
     let inner = serve(data.path());
     let mut command = Command::new("/bin/sh");
-    command.args(["-c", "exec 9<left-open 30</etc/passwd; exec \"$@\"", "sh", TOOLMAN]);
+    command.args(["-c", "exec 8</etc/passwd 9<left-open; exec \"$@\"", "sh", TOOLMAN]);
     command.args(inner.as_std().get_args()).current_dir(data.path()).kill_on_drop(true);
     let dock = Dock::spawn(command).await;
-    for (what, outcome) in attempt(&dock, "a", &["os.read(9, 4)", "os.read(30, 4)"]).await {
-        assert_eq!(outcome, "OSError", "{what}");
+    for (what, outcome) in
+        attempt(&dock, "a", &["os.readlink('/proc/self/fd/8')", "os.readlink('/proc/self/fd/9')"])
+            .await
+    {
+        // The worker may have files of its own under these numbers.
+        assert!(!outcome.contains("passwd") && !outcome.contains("left-open"), "{what}: {outcome}");
     }
+    until(|| data.path().join("all").exists()).await;
     let seen = fs::read_to_string(data.path().join("fds")).unwrap();
     assert!(!seen.contains("left-open") && !seen.contains("passwd"), "{seen}");
 }
