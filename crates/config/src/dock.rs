@@ -57,6 +57,9 @@ pub struct Dock {
     /// Whether workers are confined, and must be.
     pub sandbox: Sandbox,
     pub memory_mb: u32,
+    /// What folders may ask to read and to write where confinement is required.
+    pub allow_reads: Vec<PathBuf>,
+    pub allow_writes: Vec<PathBuf>,
     /// Whether folders are looked at by themselves, and how long they must be quiet before.
     pub watches: Option<Duration>,
 }
@@ -74,6 +77,8 @@ impl Default for Dock {
             network: true,
             sandbox: Sandbox::BestEffort,
             memory_mb: 2_048,
+            allow_reads: Vec::new(),
+            allow_writes: Vec::new(),
             watches: None,
         }
     }

@@ -3,6 +3,7 @@
 //! A folder is read, its environment is brought in line with its requirements, its files are read without being
 //! run, and a worker is described that will run them. What is wrong with one folder harms no other.
 
+mod ceiling;
 pub mod scaffold;
 mod served;
 pub mod watch;
@@ -17,6 +18,7 @@ use config::dock::{Dock, Folder, Manifest, Sandbox, folders};
 use gateway::Member;
 use mcp::items::{Inventory, Kind};
 use mcp::text::hexadecimal;
+use upstream::confine::apart::apart;
 use upstream::confine::{self, Confinement};
 use upstream::launch::{Launch, Spawner};
 use upstream::limits::RESTART_DELAY_MAX;
@@ -35,6 +37,8 @@ pub struct Site {
     spawner: Arc<Spawner>,
     data: PathBuf,
     dock: Dock,
+    /// Files that no worker may see, besides those of the data directory.
+    closed: Vec<PathBuf>,
     /// What was asked before, by the program that was asked.
     interpreters: Mutex<HashMap<PathBuf, Interpreter>>,
 }
@@ -59,7 +63,13 @@ pub struct Mustered {
 
 impl Site {
     pub fn new(spawner: Arc<Spawner>, data: PathBuf, dock: Dock) -> Site {
-        Site { spawner, data, dock, interpreters: Mutex::default() }
+        Site { spawner, data, dock, closed: Vec::new(), interpreters: Mutex::default() }
+    }
+
+    /// The same, with further files that no worker may see.
+    pub fn closing(mut self, files: impl IntoIterator<Item = PathBuf>) -> Site {
+        self.closed.extend(files);
+        self
     }
 
     /// How long folders must be quiet before they are read again by themselves, if that is wanted.
@@ -106,6 +116,7 @@ impl Site {
             folder.path = scratch.clone();
         }
         let mut faults = folder.faults.clone();
+        ceiling::lower(&mut folder.manifest, &self.dock, &mut faults);
         let named = folder.manifest.python.as_deref().or(self.dock.python.as_deref());
         let program = PathBuf::from(named.unwrap_or(PYTHON));
         let interpreter = self.interpreter(&program).await.unwrap_or_else(|problem| {
@@ -128,6 +139,7 @@ impl Site {
         if let Err(error) = fs::create_dir_all(&places.scratch) {
             faults.push(format!("`{}` can't be made: {error}", places.scratch.display()));
         }
+        let confinement = self.confinement(&folder.manifest, &places, &mut faults);
         let manifest = &folder.manifest;
         let worker = Worker {
             name: folder.name.to_string(),
@@ -146,7 +158,7 @@ impl Site {
                 calls_a_minute: manifest.calls_a_minute.or(self.dock.calls_a_minute),
                 result_bytes_max: RESULT_BYTES_MAX,
             },
-            confinement: self.confinement(&folder.manifest, &places),
+            confinement,
             scratch: places.scratch,
         };
         let call_timeout = manifest.call_timeout.unwrap_or(self.dock.call_timeout);
@@ -159,19 +171,34 @@ impl Site {
     }
 
     /// What the worker of a folder may touch.
-    fn confinement(&self, manifest: &Manifest, places: &Places) -> Option<Confinement> {
+    fn confinement(
+        &self,
+        manifest: &Manifest,
+        places: &Places,
+        faults: &mut Vec<String>,
+    ) -> Option<Confinement> {
         let is_confined = manifest.sandbox.unwrap_or(self.dock.sandbox != Sandbox::Off);
         if !is_confined && self.dock.sandbox != Sandbox::Required {
             return None;
         }
-        let mut reads = confine::common_reads();
-        reads.extend([places.tools.clone(), places.runtime.clone()]);
-        reads.extend(places.python.parent().and_then(Path::parent).map(Path::to_owned));
-        reads.extend(confine::home_of(&places.python));
-        reads.extend(manifest.reads.iter().cloned());
-        let mut writes = confine::common_writes();
-        writes.push(places.scratch.clone());
-        writes.extend(manifest.writes.iter().cloned());
+        // Nothing of the data directory but the namespace's own, however wide a path is.
+        let closed = [self.closed.clone(), vec![self.data.clone(), self.tools()]].concat();
+        let mut own = vec![places.tools.clone(), places.runtime.clone()];
+        let mut asked = confine::common_reads();
+        let environment = places.python.parent().and_then(Path::parent).map(Path::to_owned);
+        let is_own = places.python.starts_with(self.data.join("venvs"));
+        let place = if is_own { &mut own } else { &mut asked };
+        place.extend(environment);
+        asked.extend(confine::home_of(&places.python));
+        asked.extend(manifest.reads.iter().cloned());
+        let reads = apart(&asked, &closed);
+        let asked = [confine::common_writes(), manifest.writes.clone()].concat();
+        let writes = apart(&asked, &closed);
+        for path in reads.refused.iter().chain(&writes.refused) {
+            faults.push(format!("`{}` is closed to all workers and not granted", path.display()));
+        }
+        let reads = [own, reads.granted].concat();
+        let writes = [vec![places.scratch.clone()], writes.granted].concat();
         let memory_mb = manifest.memory_mb.unwrap_or(self.dock.memory_mb);
         Some(Confinement {
             reads,
@@ -283,7 +310,7 @@ impl Site {
         let fresh: Vec<_> = fresh.map(|(source, _)| source.clone()).collect();
         let lines = scan::scan(&self.spawner, &interpreter.path, runtime, &fresh).await?;
         _ = fs::create_dir_all(&cache);
-        for (source, line) in fresh.iter().zip(&lines) {
+        for (source, line) in fresh.iter().zip(&lines).filter(|(_, line)| scan::will_hold(line)) {
             // It saves time only.
             _ = write_whole(&path(source), line);
         }

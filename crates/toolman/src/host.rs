@@ -154,7 +154,14 @@ impl Plan {
         spawner.hide_secrets().await;
         let fixed = settings.upstreams.clone();
         let site = match self.dock {
-            Some(dock) => Some(Site::new(Arc::clone(&spawner), data_dir::folder(cli)?, dock)),
+            Some(dock) => {
+                let file = match &self.source {
+                    Source::File(file) => Some(file.clone()),
+                    Source::Dock(_) | Source::Demo => None,
+                };
+                let site = Site::new(Arc::clone(&spawner), data_dir::folder(cli)?, dock);
+                Some(site.closing(cli.key_file.clone().into_iter().chain(file)))
+            }
             None => None,
         };
         if let Some(site) = &site {

@@ -10,6 +10,7 @@ use secrets::master::{MasterKey, Sources};
 use secrets::store::Store;
 
 use crate::cli::{Cli, Misuse};
+use crate::secrets::desk;
 use crate::{data_dir, terminal};
 
 /// The safe; nothing is read yet. `None` if there is no data directory.
@@ -24,6 +25,7 @@ pub fn required(cli: &Cli) -> Result<Store, Misuse> {
 }
 
 fn store(cli: &Cli, folder: PathBuf) -> Store {
+    desk::sweep(&folder);
     let sources = sources(cli);
     if sources.allows_weak {
         terminal::complain(

@@ -1,6 +1,7 @@
 //! `toolman secrets`: the safe, from the command line. No output ever holds a value. TD-65
 
 mod declared;
+pub mod desk;
 mod dotenv;
 mod edit;
 

@@ -4,6 +4,7 @@
 //! privileges, Landlock for files and connections, seccomp for what no tool needs. What the kernel lacks is left
 //! out, unless it is required.
 
+pub mod apart;
 mod calls;
 
 use std::fmt::Write as _;
@@ -21,6 +22,9 @@ const NEWEST: ABI = ABI::V6;
 const FILES_MAX: u64 = 1_024;
 /// The largest file that it may write.
 const FILE_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+
+/// Where the C library keeps named semaphores and shared memory: without it `multiprocessing` can't be used.
+const SHARED: &str = "/dev/shm";
 
 /// What a worker may touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,7 +46,8 @@ impl Confinement {
     pub fn written(&self) -> String {
         let mut text = String::new();
         for (mark, paths) in [('r', &self.reads), ('w', &self.writes)] {
-            for path in paths {
+            // A line each: one with a line's end in it could say anything.
+            for path in paths.iter().filter(|path| !path.to_string_lossy().contains('\n')) {
                 _ = writeln!(text, "{mark}{}", path.display());
             }
         }
@@ -131,6 +136,15 @@ fn confine_files(confinement: &Confinement) -> Result<String, String> {
             ruleset = ruleset.add_rule(PathBeneath::new(place, access)).map_err(worded)?;
         }
     }
+    if let Ok(place) = PathFd::new(SHARED) {
+        // Files there can be made and opened by name, but not listed: those of others have names that can't be guessed.
+        let by_name = AccessFs::ReadFile
+            | AccessFs::WriteFile
+            | AccessFs::Truncate
+            | AccessFs::MakeReg
+            | AccessFs::RemoveFile;
+        ruleset = ruleset.add_rule(PathBeneath::new(place, by_name)).map_err(worded)?;
+    }
     let status = ruleset.restrict_self().map_err(worded)?;
     match status.ruleset {
         RulesetStatus::NotEnforced => Err("the kernel has no Landlock".into()),
@@ -178,7 +192,7 @@ pub fn common_reads() -> Vec<PathBuf> {
 
 /// What every program may write to.
 pub fn common_writes() -> Vec<PathBuf> {
-    ["/dev/null", "/dev/tty", "/dev/shm"].iter().map(PathBuf::from).collect()
+    ["/dev/null", "/dev/tty"].iter().map(PathBuf::from).collect()
 }
 
 /// The folder that an interpreter and its library are in.
@@ -202,5 +216,8 @@ mod tests {
         };
         assert_eq!(Confinement::read(&confinement.written()), Some(confinement));
         assert_eq!(Confinement::read("x"), None);
+        let forged = Confinement { reads: vec!["/a\nw/".into()], ..Confinement::default() };
+        let read = Confinement::read(&forged.written()).unwrap();
+        assert!(read.reads.is_empty() && read.writes.is_empty());
     }
 }

@@ -23,6 +23,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::confine;
+use crate::inheritance;
 use crate::limits::TERM_GRACE;
 use crate::processes::kill_children;
 
@@ -49,7 +50,10 @@ pub fn command(
 pub fn run() -> Option<ExitCode> {
     let mut args = std::env::args_os();
     match args.next()?.to_str()? {
-        GUARD => Some(guard(args)),
+        GUARD => {
+            inheritance::close();
+            Some(guard(args))
+        }
         STAGE => Some(stage(args)),
         _ => None,
     }

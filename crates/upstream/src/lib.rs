@@ -20,6 +20,7 @@ pub mod veil;
 
 mod conversation;
 mod hearing;
+mod inheritance;
 mod meeting;
 mod processes;
 mod sse;

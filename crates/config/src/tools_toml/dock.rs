@@ -35,6 +35,12 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
         ("full", Sandbox::Required),
     ];
     let sandbox = section.get("require_sandbox").and_then(|value| value.choice(&words, faults));
+    let mut paths = |key: &'static str| {
+        let listed = section.get(key).map(|value| value.strings("paths", faults));
+        let path = |(_, path): (Value<'_>, &str)| surroundings.folder.join(path);
+        listed.unwrap_or_default().into_iter().map(path).collect()
+    };
+    let (allow_reads, allow_writes) = (paths("allow_read"), paths("allow_write"));
     let watches = section.get("watch").and_then(|value| value.boolean(faults));
     let quiet = wait(&mut section, "watch_debounce", QUIET, faults);
     section.close(&[], faults);
@@ -49,6 +55,8 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
         network: network.unwrap_or(usual.network),
         sandbox: sandbox.unwrap_or(usual.sandbox),
         memory_mb,
+        allow_reads,
+        allow_writes,
         watches: watches.unwrap_or(false).then_some(quiet),
     }
 }

@@ -1,12 +1,12 @@
 //! `toolman secrets edit`: all secrets at once in an editor. TD-59
 //!
-//! They lie in memory-backed files of this user alone while they are edited, and are wiped afterwards.
+//! They lie on a desk of their own while they are edited, and are wiped afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 
 use secrets::error::Error;
 use secrets::ledger::Status;
@@ -17,21 +17,20 @@ use serde::Deserialize;
 use tokio::signal::unix::{SignalKind, signal};
 use zeroize::Zeroizing;
 
+use super::desk::Desk;
 use crate::cli::Misuse;
 use crate::safe::worded;
 use crate::secrets::warn_of;
 use crate::terminal;
 
-/// How the folders are called that values lie in while they are edited; the pid follows.
-const FOLDER: &str = "toolman-secrets-";
 const INTERRUPTED: i32 = 143;
 
 pub async fn run(store: &Store) -> anyhow::Result<i32> {
     super::ensure_key(store)?;
     let lock = store.lock().map_err(worded)?;
     let before = store.read().map_err(worded)?;
-    let desk = Desk::open()?;
-    let file = desk.0.join("secrets.yaml");
+    let desk = Desk::open(store.folder())?;
+    let file = desk.folder().join("secrets.yaml");
     write_private(&file, document(&before)?.as_bytes())?;
     let known: BTreeSet<Name> = before.statuses().into_iter().map(|(name, _)| name).collect();
     let edited = loop {
@@ -224,81 +223,6 @@ async fn edit(file: &Path) -> anyhow::Result<bool> {
             _ = hung_up.recv() => return Ok(false),
         }
     }
-}
-
-/// A folder of this user alone, in memory where there is such a place. Wiped when dropped.
-struct Desk(PathBuf);
-
-impl Desk {
-    fn open() -> anyhow::Result<Desk> {
-        let places = [
-            Some(PathBuf::from("/dev/shm")),
-            std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from),
-        ];
-        for place in places.into_iter().flatten() {
-            sweep(&place);
-            if let Ok(desk) = Desk::make(&place) {
-                return Ok(desk);
-            }
-        }
-        terminal::complain("toolman: no place in memory can be written to; a file is used instead");
-        Ok(Desk::make(&std::env::temp_dir())?)
-    }
-
-    fn make(place: &Path) -> std::io::Result<Desk> {
-        let folder = place.join(format!("{FOLDER}{}", std::process::id()));
-        // One that is there is of another, who may read in it.
-        std::fs::DirBuilder::new().mode(0o700).create(&folder)?;
-        Ok(Desk(folder))
-    }
-}
-
-impl Drop for Desk {
-    fn drop(&mut self) {
-        wipe(&self.0);
-    }
-}
-
-/// Wipes what a killed process has left.
-fn sweep(place: &Path) {
-    let Ok(entries) = std::fs::read_dir(place) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let pid = name.to_str().and_then(|name| name.strip_prefix(FOLDER));
-        let is_pid = |pid: &str| pid.parse::<u32>().is_ok();
-        let is_ours = entry.metadata().is_ok_and(|metadata| {
-            use std::os::unix::fs::MetadataExt as _;
-            metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw()
-        });
-        if let Some(pid) = pid.filter(|pid| is_pid(pid))
-            && is_ours
-            && !Path::new("/proc").join(pid).exists()
-        {
-            wipe(&entry.path());
-        }
-    }
-}
-
-/// Overwrites and removes all files of a folder: editors leave copies beside what they edit.
-fn wipe(folder: &Path) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        if let Ok(metadata) = entry.metadata()
-            && metadata.is_file()
-            && let Ok(mut file) = std::fs::OpenOptions::new().write(true).open(entry.path())
-        {
-            let mut left = metadata.len();
-            let zeros = [0; 4096];
-            while left > 0 {
-                let some = usize::try_from(left).map_or(zeros.len(), |left| left.min(zeros.len()));
-                if file.write_all(&zeros[..some]).is_err() {
-                    break;
-                }
-                left -= some as u64;
-            }
-            _ = file.sync_all();
-        }
-    }
-    _ = std::fs::remove_dir_all(folder);
 }
 
 fn write_private(file: &Path, bytes: &[u8]) -> std::io::Result<()> {

@@ -3,6 +3,7 @@
 mod environments;
 mod escapes;
 mod faults;
+mod reach;
 mod reloads;
 
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use testkit::client::PATIENCE;
 use testkit::http::{HttpAnswer, send};
 use testkit::processes::{command_line, descendants};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::Child;
+use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use crate::TOOLMAN;
@@ -89,12 +90,17 @@ impl Dock {
         Dock::start_with(data, &[]).await
     }
 
-    #[expect(clippy::disallowed_methods, reason = "a test may start what it likes")]
     pub async fn start_with(data: &Data, environment: &[(&str, &str)]) -> Dock {
         let mut command = Folder::new(TOOLMAN).command(&["serve", "--listen", "127.0.0.1:0"]);
         command.arg("--data-dir").arg(data.path()).current_dir(data.path());
-        command.env("BEARER_TOKEN", TOKEN).env("MANAGER_INTERNAL_TOKEN", MANAGER);
         command.envs(environment.iter().copied());
+        Dock::spawn(command).await
+    }
+
+    /// The same by a command that serves on a free port.
+    #[expect(clippy::disallowed_methods, reason = "a test may start what it likes")]
+    pub async fn spawn(mut command: Command) -> Dock {
+        command.env("BEARER_TOKEN", TOKEN).env("MANAGER_INTERNAL_TOKEN", MANAGER);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let line = timeout(PATIENCE, lines.next_line()).await.unwrap().unwrap().unwrap();

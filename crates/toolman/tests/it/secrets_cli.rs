@@ -282,7 +282,9 @@ async fn all_secrets_are_edited_at_once_in_memory_and_wiped() {
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
     let seen = read("seen");
     let seen: Vec<&str> = seen.lines().collect();
-    assert!(seen[0].starts_with("/dev/shm/toolman-secrets-"), "{seen:?}");
+    // No worker can list what is there, so nobody finds a name of 128 random bits.
+    let name = seen[0].split("/toolman-secrets-").nth(1).unwrap();
+    assert_eq!(name.split('/').next().unwrap().len(), 32, "{seen:?}");
     assert_eq!(seen[1..], ["600", "700", "tmpfs", "0"]);
     assert!(!Path::new(seen[0]).parent().unwrap().exists(), "all of it is gone");
     let shown = format!(
@@ -301,6 +303,23 @@ async fn all_secrets_are_edited_at_once_in_memory_and_wiped() {
     };
     assert_eq!((status("FIRST"), status("THIRD")), (Some(json!("set")), Some(json!("set"))));
     assert_eq!((status("SECOND"), status("FOURTH")), (None, None));
+}
+
+#[tokio::test]
+async fn what_a_killed_edit_has_left_is_wiped_by_the_next_command() {
+    // TD-59
+    let folder = empty();
+    set(&folder, "FIRST", "global", HUSH).await;
+    let lock = file(&folder, "secrets.lock");
+    let editor =
+        editor(&folder, &format!("kill -9 $(grep -o '[0-9]*' {} | head -1)", lock.display()));
+    let (code, _) = run_with(&folder, &["edit"], "", &[("EDITOR", &editor)]).await;
+    assert_eq!(code, None, "it was killed");
+    let seen = std::fs::read_to_string(folder.path().join("seen")).unwrap();
+    let left = Path::new(seen.lines().next().unwrap());
+    assert!(std::fs::read_to_string(left).unwrap().contains(HUSH));
+    run(&folder, &["list"], "").await;
+    assert!(!left.parent().unwrap().exists());
 }
 
 #[tokio::test]

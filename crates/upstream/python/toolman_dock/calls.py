@@ -7,6 +7,7 @@ import contextvars
 import time
 
 from .context import Context
+from .depth import DEPTH_MAX, is_too_deep
 from .faults import dependency_message, summary, trace
 from .plain import NotJson, to_bytes
 from .results import Broken, call_result
@@ -121,6 +122,8 @@ class Runner:
             frame = to_bytes({"id": call.id, "ok": True, "result": result, "latency_ms": took})
         except RecursionError:
             raise Broken("the tool returned something that is nested too deep, or that contains itself") from None
+        if is_too_deep(frame):
+            raise Broken("the tool returned something that is nested too deep; the most is %d levels" % DEPTH_MAX)
         if len(frame) > self._result_max:
             frame = refusal(call.id, "internal_error", "result too large: %d bytes, at most %d are carried"
                             % (len(frame), self._result_max))

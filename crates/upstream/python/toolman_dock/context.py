@@ -4,7 +4,8 @@ Its methods are called like those of fastmcp (`await ctx.info("...")`). The mess
 they return, so they also work in a tool that is not async and never awaits them.
 """
 
-from .plain import NotJson, plain
+from .depth import is_too_deep
+from .plain import NotJson, plain, to_bytes
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
@@ -94,6 +95,7 @@ class Context:
 
 def _printable(value):
     try:
-        return plain(value)
+        made = plain(value)
+        return str(value)[:10000] if is_too_deep(to_bytes(made)) else made
     except (NotJson, RecursionError):
         return str(value)[:10000]

@@ -1,5 +1,6 @@
 """Definitions: what is known of a tool, from source or alive, as the definition that MCP lists."""
 
+from .depth import DEPTH_MAX, is_too_deep
 from .notes import nullable
 from .plain import plain, to_bytes
 from .schema import input_schema, output_schema
@@ -72,7 +73,11 @@ def define(name, options, described, fields, extra, output):
         meta["fastmcp"] = dict(meta.get("fastmcp") or {}, tags=sorted(str(tag) for tag in options["tags"]))
     if meta:
         made["_meta"] = meta
-    size = len(to_bytes(made))
+    text = to_bytes(made)
+    if is_too_deep(text):
+        raise HintError("the definition of `%s` is nested too deep, by its hints or by a default; the most is %d levels"
+                        % (name, DEPTH_MAX))
+    size = len(text)
     if size > DEFINITION_BYTES_MAX:
         raise HintError("the definition of `%s` has %d bytes; the most is %d" % (name, size, DEFINITION_BYTES_MAX))
     return made

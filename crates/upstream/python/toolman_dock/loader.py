@@ -11,7 +11,9 @@ import types
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 
 from . import registry
+from .depth import is_too_deep
 from .faults import fault, import_fault
+from .plain import to_bytes
 from .shapes import HintError
 from .tools import build
 
@@ -43,6 +45,9 @@ class Loaded:
         if tool.name in self.files:
             self.faults.append(fault(file, "the tool `%s` is already defined in `%s`, which keeps the name"
                                      % (tool.name, self.files[tool.name]), line))
+            return
+        if is_too_deep(to_bytes(tool.definition)):
+            self.faults.append(fault(file, "the definition of `%s` is nested too deep" % tool.name, line))
             return
         self.tools[tool.name], self.files[tool.name] = tool, file
 
@@ -151,6 +156,9 @@ def _build(loaded, mark, file):
         loaded.add(mark.function if mark.options.get("built") else build(mark.function, mark.options), file, mark.line)
     except HintError as error:
         loaded.faults.append(fault(file, str(error), mark.line))
+    except RecursionError:
+        loaded.faults.append(fault(file, "the hints or defaults of the tool are nested too deep, or have no end; use a "
+                                   "dataclass or a TypedDict for what contains itself", mark.line))
     except Exception as error:
         # Descriptors, metaclasses and the like of a tool file can raise anything when looked at.
         found = import_fault(file, error, os.path.dirname(os.path.abspath(mark.file or file)))

@@ -12,6 +12,8 @@ from .plain import enum_json, plain
 from .shapes import MISSING, Anything, Choice, Field, Record, either
 
 DEPTH_MAX = 100
+# Parts of the hints of one tool: names that stand for two of a kind double with each of them.
+READS_MAX = 20000
 ENUMS = {"enum.Enum": "plain", "enum.IntEnum": "plain", "enum.StrEnum": "text", "enum.ReprEnum": "plain"}
 EMPTY = {"builtins.list": [], "builtins.dict": {}, "builtins.set": [], "builtins.tuple": [], "builtins.frozenset": []}
 
@@ -25,11 +27,14 @@ class HintReader:
 
     def __init__(self, source):
         self.source, self.exact, self.seen, self._depth = source, True, {}, 0
+        self._reads, self._open = 0, set()
 
     def read(self, node):
         self._depth += 1
+        self._reads += 1
         try:
-            return self._read(node) if self._depth <= DEPTH_MAX else self._unknown()
+            is_bounded = self._depth <= DEPTH_MAX and self._reads <= READS_MAX
+            return self._read(node) if is_bounded else self._unknown()
         finally:
             self._depth -= 1
 
@@ -63,10 +68,20 @@ class HintReader:
                 return self._class(self.source.classes[node.id])
             value = self.source.values.get(node.id)
             if isinstance(value, ast.AST):
-                return self._unknown() if isinstance(value, (ast.Call, ast.Constant)) else self.read(value)
+                return self._alias(node.id, value)
         name = self.source.resolve(node)
         made = None if name is None else compose(canonical(name), ())
         return self._unknown() if made is None else made
+
+    def _alias(self, name, value):
+        if isinstance(value, (ast.Call, ast.Constant)) or name in self._open:
+            # A name that stands for something with itself in it has no end.
+            return self._unknown()
+        self._open.add(name)
+        try:
+            return self.read(value)
+        finally:
+            self._open.discard(name)
 
     def _subscript(self, node):
         parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]

@@ -88,6 +88,12 @@ pub async fn scan(
     Ok(findings)
 }
 
+/// Whether the same source would give the same line another time: not if it was given up for want of time.
+pub fn will_hold(line: &[u8]) -> bool {
+    let late = json::members(line, ["late"]);
+    !matches!(late, Ok([Some("true")]))
+}
+
 /// Reads one line of the reader.
 pub fn parse(line: &[u8]) -> Option<Findings> {
     let whole = Raw::trusted(Bytes::copy_from_slice(line));

@@ -141,10 +141,14 @@ impl Upstream {
 
     async fn meet(&self, connection: &Connection) -> Result<(Connection, Introduction), String> {
         if let Launch::Worker(_) = self.0.settings.launch {
-            return match timeout(STARTUP_LATE_MAX, connection.greeted()).await {
-                Ok(()) => Ok((connection.clone(), Introduction::of_worker())),
-                Err(_) => Err(format!("was not ready within {STARTUP_LATE_MAX:?}")),
+            let met = async {
+                tokio::select! {
+                    () = connection.greeted() => Ok((connection.clone(), Introduction::of_worker())),
+                    loss = connection.lost() => Err(worded(loss)),
+                }
             };
+            let late = |_| Err(format!("was not ready within {STARTUP_LATE_MAX:?}"));
+            return timeout(STARTUP_LATE_MAX, met).await.unwrap_or_else(late);
         }
         let era = self.0.settings.era;
         let introduction = introduce(connection, era, STARTUP_LATE_MAX).await;
@@ -215,10 +219,7 @@ impl Upstream {
             std::future::pending::<Infallible>().await
         };
         tokio::select! {
-            loss = connection.lost() => match loss {
-                Loss::Session => "has forgotten the session".into(),
-                Loss::Gone(reason) => reason,
-            },
+            loss = connection.lost() => worded(loss),
             never = Box::pin(self.follow_lists(&connection, &introduction, inventory, age)) => match never {},
             never = hearing => match never {},
         }
@@ -308,6 +309,13 @@ pub(super) struct Life {
     pub is_renewed: bool,
     /// What is still to be ended.
     pub remains: Option<Process>,
+}
+
+fn worded(loss: Loss) -> String {
+    match loss {
+        Loss::Session => "has forgotten the session".into(),
+        Loss::Gone(reason) => reason,
+    }
 }
 
 /// Waits for the end of the server: of the process, or of a built-in one's output.
