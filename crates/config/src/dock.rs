@@ -14,15 +14,17 @@ use ipnet::IpNet;
 use mcp::names::{Namespace, UpstreamName};
 use mcp::text::hexadecimal;
 use toml::de::DeTable;
+use upstream::confine::Level;
 use upstream::limits::CALL_TIMEOUT;
 use upstream::python::environment;
 use upstream::python::scan::Source;
 
-pub use manifest::Manifest;
+pub use manifest::{Manifest, unfit};
 
 use crate::Environment;
 use crate::http::weakness;
 use crate::limits::{DOCK_BYTES_MAX, DOCK_FILES_MAX, TOOL_FILE_BYTES_MAX};
+use crate::variables::switch;
 
 /// The namespace of the manager.
 const RESERVED: &str = "_system";
@@ -36,8 +38,8 @@ pub enum Sandbox {
     Off,
     /// As far as the kernel can.
     BestEffort,
-    /// Without it, no worker is started.
-    Required,
+    /// No worker is started that can't be confined so far.
+    Required(Level),
 }
 
 /// How folders of tools are served, unless a folder says otherwise of itself.
@@ -59,6 +61,8 @@ pub struct Dock {
     pub memory_mb: u32,
     /// Whether folders are looked at by themselves, and how long they must be quiet before.
     pub watches: Option<Duration>,
+    /// Where the manager may be that asks for a reload, unless the environment says so.
+    pub managers: Option<Vec<IpNet>>,
 }
 
 impl Default for Dock {
@@ -75,6 +79,7 @@ impl Default for Dock {
             sandbox: Sandbox::BestEffort,
             memory_mb: 2_048,
             watches: None,
+            managers: None,
         }
     }
 }
@@ -82,19 +87,23 @@ impl Default for Dock {
 /// Who may ask for a reload: the manager, by what it shows and where it is. TD-113, TD-145
 #[derive(Clone, Debug)]
 pub struct Manager {
-    pub token: String,
+    pub token: Option<String>,
     networks: Vec<IpNet>,
+    /// Whether these are written in the environment.
+    is_written: bool,
 }
 
 impl Manager {
-    /// As the environment says; the error is all that is wrong with it.
-    pub fn of(environment: Environment<'_>) -> Result<Option<Manager>, Vec<String>> {
-        let Some(token) = environment("MANAGER_INTERNAL_TOKEN") else { return Ok(None) };
+    /// As the environment says, without a token if that has none; the error is all that is wrong with it.
+    pub fn of(environment: Environment<'_>) -> Result<Manager, Vec<String>> {
+        let token = environment("MANAGER_INTERNAL_TOKEN");
         let mut problems = Vec::new();
-        if let Some(weakness) = weakness(&token) {
+        if let Some(weakness) = token.as_deref().and_then(weakness) {
             problems.push(format!("MANAGER_INTERNAL_TOKEN {weakness}"));
         }
-        let written = environment("INTERNAL_ALLOWED_CIDRS").unwrap_or_else(|| MANAGERS.to_owned());
+        let written = environment("INTERNAL_ALLOWED_CIDRS").filter(|text| !text.trim().is_empty());
+        let is_written = written.is_some();
+        let written = written.unwrap_or_else(|| MANAGERS.to_owned());
         let mut networks = Vec::new();
         for part in written.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let address = part.parse::<IpAddr>().map(IpNet::from);
@@ -108,7 +117,19 @@ impl Manager {
                 }
             }
         }
-        if problems.is_empty() { Ok(Some(Manager { token, networks })) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(Manager { token, networks, is_written })
+        } else {
+            Err(problems)
+        }
+    }
+
+    /// The same, where these networks are allowed unless the environment names others.
+    pub fn within(mut self, networks: Option<&[IpNet]>) -> Manager {
+        if let (false, Some(networks)) = (self.is_written, networks) {
+            self.networks = networks.to_vec();
+        }
+        self
     }
 
     pub fn may_be_at(&self, address: IpAddr) -> bool {
@@ -124,7 +145,7 @@ impl Dock {
     pub fn with_environment(mut self, environment: Environment<'_>) -> Result<Dock, Vec<String>> {
         let mut problems = Vec::new();
         let mut number = |name: &str| {
-            let text = environment(name)?;
+            let text = environment(name).filter(|text| !text.trim().is_empty())?;
             let number = text.trim().parse::<u32>().ok().filter(|number| *number > 0);
             if number.is_none() {
                 let shown = mcp::text::shorten(&text);
@@ -142,14 +163,13 @@ impl Dock {
             self.calls_a_minute = Some(calls);
         }
         let quiet = number("FS_WATCHER_DEBOUNCE_MS").unwrap_or(500);
-        match environment("ENABLE_FS_WATCHER").map(|text| text.trim().to_lowercase()).as_deref() {
+        let watcher = environment("ENABLE_FS_WATCHER").filter(|text| !text.trim().is_empty());
+        match watcher.as_deref().map(|text| (text, switch(text))) {
             None => {}
-            Some("1" | "true" | "yes" | "on") => {
-                self.watches = Some(Duration::from_millis(quiet.into()));
-            }
-            Some("0" | "false" | "no" | "off" | "") => self.watches = None,
-            Some(other) => {
-                let shown = mcp::text::shorten(other);
+            Some((_, Some(true))) => self.watches = Some(Duration::from_millis(quiet.into())),
+            Some((_, Some(false))) => self.watches = None,
+            Some((text, None)) => {
+                let shown = mcp::text::shorten(text);
                 problems.push(format!("ENABLE_FS_WATCHER is `{shown}`; use `true` or `false`"));
             }
         }
@@ -173,6 +193,44 @@ pub struct Folder {
     pub is_refused: bool,
     /// A hash over all that the folder holds.
     pub version: String,
+    /// What a configuration says of it, which is part of the manifest already.
+    upper: Option<Box<Manifest>>,
+}
+
+impl Folder {
+    /// The same as it lies at another place, read anew.
+    pub fn at(&self, path: PathBuf) -> Folder {
+        let folder = read(self.name.clone(), self.namespace.clone(), path);
+        match self.upper.as_deref() {
+            Some(upper) => folder.under(upper),
+            None => folder,
+        }
+    }
+
+    fn under(mut self, upper: &Manifest) -> Folder {
+        self.manifest = self.manifest.under(upper);
+        self.upper = Some(Box::new(upper.clone()));
+        self
+    }
+}
+
+/// A folder of tools that a configuration names.
+#[derive(Clone, Debug)]
+pub struct Named {
+    pub name: UpstreamName,
+    pub namespace: Namespace,
+    pub path: PathBuf,
+    /// What is said of it there, which counts for more than what it says of itself.
+    pub manifest: Manifest,
+    /// How many of the servers stand before it, which settles whose name counts.
+    pub after: usize,
+}
+
+impl Named {
+    /// Reads the folder as it is now.
+    pub fn read(&self) -> Folder {
+        read(self.name.clone(), self.namespace.clone(), self.path.clone()).under(&self.manifest)
+    }
 }
 
 /// All folders of tools in a folder, by name; and what is no such folder though it looks like one.
@@ -275,6 +333,7 @@ pub fn read(name: UpstreamName, namespace: Namespace, path: PathBuf) -> Folder {
         faults: reading.faults,
         is_refused,
         version,
+        upper: None,
     }
 }
 

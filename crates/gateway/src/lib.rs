@@ -4,6 +4,7 @@
 
 pub use catalog::schema;
 pub use upstream::answer;
+pub use upstream::supervisor::condition;
 
 pub mod audit;
 pub mod auth;
@@ -22,6 +23,7 @@ pub mod place;
 pub mod refresh;
 pub mod request;
 
+mod arguments;
 mod consent;
 mod context;
 mod controls;
@@ -158,6 +160,8 @@ struct Shared {
     clients: Mutex<Clients>,
     last_client: AtomicU64,
     metrics: Metrics,
+    /// What the tools of workers take.
+    checks: ArcSwap<arguments::Checks>,
     /// Where calls are recorded, if they are.
     trail: OnceLock<Arc<Trail>>,
     is_bridge: AtomicBool,
@@ -236,6 +240,7 @@ impl Gateway {
             }),
             last_client: AtomicU64::new(0),
             metrics,
+            checks: ArcSwap::default(),
             trail: OnceLock::new(),
             is_bridge: AtomicBool::new(false),
             shown: ArcSwap::from_pointee(shown),

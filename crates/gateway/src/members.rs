@@ -11,6 +11,7 @@ use foldhash::HashMap;
 use mcp::names::{Namespace, UpstreamName};
 use tokio::sync::mpsc;
 use upstream::launch::Spawner;
+use upstream::supervisor::condition::Condition;
 use upstream::supervisor::{Event, Upstream};
 
 use crate::lazy::{self, Lazy};
@@ -78,6 +79,14 @@ impl Gateway {
     /// All upstreams in the order of the configuration.
     pub fn upstreams(&self) -> impl Iterator<Item = (Namespace, Upstream)> {
         self.members().list.clone().into_iter()
+    }
+
+    /// How each upstream is, in the order of the configuration.
+    pub fn conditions(&self) -> Vec<(Namespace, UpstreamName, Condition)> {
+        let member = |(namespace, upstream): (Namespace, Upstream)| {
+            (namespace, upstream.name().clone(), upstream.condition())
+        };
+        self.upstreams().map(member).collect()
     }
 
     /// How often upstreams were exchanged for others: what was found out about a place holds until then.

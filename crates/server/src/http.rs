@@ -14,6 +14,7 @@ mod endpoint;
 mod events;
 mod exchange;
 mod head;
+mod health;
 mod legacy;
 mod metrics;
 mod modern;

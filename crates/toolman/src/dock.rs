@@ -13,17 +13,19 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use aws_lc_rs::digest::{SHA256, digest};
-use config::dock::{Dock, Folder, Manifest, Sandbox, folders};
+use config::dock::{Dock, Folder, Manager, Manifest, Named, Sandbox, folders};
 use gateway::Member;
 use mcp::items::{Inventory, Kind};
 use mcp::text::hexadecimal;
-use upstream::confine::{self, Confinement};
+use upstream::confine::{self, Confinement, Level};
 use upstream::launch::{Launch, Spawner};
 use upstream::limits::RESTART_DELAY_MAX;
 use upstream::python::environment::{Interpreter, Wish};
 use upstream::python::{Pace, Worker, runtime, scan};
 use upstream::supervisor::{Restart, Settings};
 use upstream::template::Template;
+
+use crate::data_dir::replace;
 
 /// The largest result of a tool.
 const RESULT_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -35,6 +37,10 @@ pub struct Site {
     spawner: Arc<Spawner>,
     data: PathBuf,
     dock: Dock,
+    /// Folders that the configuration names one by one.
+    named: Vec<Named>,
+    /// Whether all folders of one folder are served besides.
+    has_tools: bool,
     /// What was asked before, by the program that was asked.
     interpreters: Mutex<HashMap<PathBuf, Interpreter>>,
 }
@@ -58,8 +64,14 @@ pub struct Mustered {
 }
 
 impl Site {
-    pub fn new(spawner: Arc<Spawner>, data: PathBuf, dock: Dock) -> Site {
-        Site { spawner, data, dock, interpreters: Mutex::default() }
+    /// `dock` says how folders are served, and `has_tools` whether all those of its folder are.
+    pub fn new(
+        spawner: Arc<Spawner>,
+        data: PathBuf,
+        (dock, has_tools): (Dock, bool),
+        named: Vec<Named>,
+    ) -> Site {
+        Site { spawner, data, dock, named, has_tools, interpreters: Mutex::default() }
     }
 
     /// How long folders must be quiet before they are read again by themselves, if that is wanted.
@@ -67,14 +79,66 @@ impl Site {
         self.dock.watches
     }
 
+    /// The manager, where the configuration says that it may be.
+    pub fn admit(&self, manager: Manager) -> Manager {
+        manager.within(self.dock.managers.as_deref())
+    }
+
     /// Where the folders are.
-    pub fn tools(&self) -> PathBuf {
+    fn tools(&self) -> PathBuf {
         self.dock.folder.clone().unwrap_or_else(|| self.data.join("tools"))
+    }
+
+    /// All that is to be looked at for changes.
+    pub fn places(&self) -> Vec<PathBuf> {
+        let tools = self.has_tools.then(|| self.tools());
+        tools.into_iter().chain(self.named.iter().map(|named| named.path.clone())).collect()
+    }
+
+    /// The folders that are there now, and what is none though it lies among them.
+    fn find(&self) -> (Vec<Folder>, Vec<String>) {
+        let mut found: Vec<_> = self.named.iter().map(Named::read).collect();
+        if !self.has_tools {
+            return (found, Vec::new());
+        }
+        let (among, mut problems) = folders(&self.tools());
+        for folder in among {
+            if self.named.iter().any(|named| named.name == folder.name) {
+                let path = folder.path.display();
+                problems.push(format!("{path}: a server of this name is configured already"));
+            } else {
+                found.push(folder);
+            }
+        }
+        (found, problems)
+    }
+
+    /// All upstreams in their order: servers, with the folders that are named among them, and then the others.
+    pub fn in_order(&self, servers: &[Member], mut folders: Vec<Member>) -> Vec<Member> {
+        let mut ordered = servers.to_vec();
+        // From the back, so that the places of the others stay what they are.
+        for named in self.named.iter().rev() {
+            let at = folders.iter().position(|member| member.upstream.name == named.name);
+            if let Some(at) = at {
+                ordered.insert(named.after.min(ordered.len()), folders.remove(at));
+            }
+        }
+        let is_taken = |member: &Member| {
+            let name = &member.upstream.name;
+            let is_taken = ordered.iter().any(|other| other.upstream.name == *name);
+            if is_taken {
+                tracing::warn!(%name, "the folder is not served: a server has this name");
+            }
+            is_taken
+        };
+        folders.retain(|member| !is_taken(member));
+        ordered.extend(folders);
+        ordered
     }
 
     /// Reads all folders and makes ready what they need. TD-114
     pub async fn muster(&self) -> Mustered {
-        let (found, problems) = folders(&self.tools());
+        let (found, problems) = self.find();
         let mut mustered = Mustered { problems, ..Mustered::default() };
         if found.is_empty() {
             return mustered;
@@ -100,6 +164,10 @@ impl Site {
     /// A folder as an upstream, and whether its environment was built anew.
     pub async fn member(&self, mut folder: Folder, runtime: &Path) -> (Member, bool) {
         let scratch = self.data.join("scratch").join(folder.name.as_str());
+        match served::copy(&folder, &self.data.join("served").join(folder.name.as_str())) {
+            Ok(copied) => folder = copied,
+            Err(error) => folder.faults.push(format!("is served from where it lies: {error}")),
+        }
         if folder.is_refused {
             // Its worker finds nothing to run: what it may do is not known.
             folder.sources.clear();
@@ -115,10 +183,6 @@ impl Site {
         });
         let (python, is_new) = self.environment(&folder, &interpreter, &mut faults).await;
         let (offer, withheld) = self.offer(&folder, &interpreter, runtime, &mut faults).await;
-        match served::copy(&folder, &self.data.join("served").join(folder.name.as_str())) {
-            Ok(copy) => folder.path = copy,
-            Err(error) => faults.push(format!("is served from where it lies: {error}")),
-        }
         let places = Places {
             tools: folder.path.clone(),
             python: python.clone(),
@@ -161,9 +225,11 @@ impl Site {
     /// What the worker of a folder may touch.
     fn confinement(&self, manifest: &Manifest, places: &Places) -> Option<Confinement> {
         let is_confined = manifest.sandbox.unwrap_or(self.dock.sandbox != Sandbox::Off);
-        if !is_confined && self.dock.sandbox != Sandbox::Required {
-            return None;
-        }
+        let least = match self.dock.sandbox {
+            Sandbox::Required(level) => level,
+            Sandbox::Off | Sandbox::BestEffort if !is_confined => return None,
+            Sandbox::Off | Sandbox::BestEffort => Level::Limits,
+        };
         let mut reads = confine::common_reads();
         reads.extend([places.tools.clone(), places.runtime.clone()]);
         reads.extend(places.python.parent().and_then(Path::parent).map(Path::to_owned));
@@ -178,7 +244,7 @@ impl Site {
             writes,
             has_network: manifest.network.unwrap_or(self.dock.network),
             memory_bytes_max: u64::from(memory_mb) * 1024 * 1024,
-            is_required: self.dock.sandbox == Sandbox::Required,
+            least,
         })
     }
 
@@ -280,7 +346,7 @@ impl Site {
         _ = fs::create_dir_all(&cache);
         for (source, line) in fresh.iter().zip(&lines) {
             // It saves time only.
-            _ = write_whole(&path(source), line);
+            _ = replace(&path(source), line);
         }
         let mut lines = lines.iter();
         let found = |known: Option<scan::Findings>| {
@@ -296,8 +362,7 @@ fn environment_of(
     namespace: &str,
     faults: &mut Vec<String>,
 ) -> Vec<(String, Template)> {
-    let plain = manifest.env.iter().map(|(name, value)| (name.clone(), value.as_str().into()));
-    let mut variables: Vec<(String, Template)> = plain.collect();
+    let mut variables = manifest.env.clone();
     for key in &manifest.secrets {
         let mut value = Template::default();
         match value.push_secret(namespace, key) {
@@ -310,10 +375,4 @@ fn environment_of(
         }
     }
     variables
-}
-
-fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let fresh = path.with_extension(format!("{}.new", std::process::id()));
-    fs::write(&fresh, bytes)?;
-    fs::rename(fresh, path)
 }

@@ -1,5 +1,7 @@
 //! Reading again what is served, while it is served.
 
+pub mod request;
+
 use std::sync::Arc;
 
 use config::dock::Manager;
@@ -7,7 +9,8 @@ use gateway::{Gateway, Member};
 use serde_json::json;
 use server::http::reload::Reload;
 
-use crate::cli::Misuse;
+use crate::cli::{Cli, Misuse};
+use crate::data_dir;
 use crate::dock::{Site, watch};
 
 /// Looks again what there is.
@@ -25,8 +28,8 @@ impl Reloader {
 
     /// What tells the folders from what they were; see [`watch::look`].
     pub async fn look(&self) -> u64 {
-        let tools = self.site.tools();
-        tokio::task::spawn_blocking(move || watch::look(&tools)).await.unwrap_or_default()
+        let places = self.site.places();
+        tokio::task::spawn_blocking(move || watch::look(&places)).await.unwrap_or_default()
     }
 
     /// Reads all folders again, and exchanges the workers of those that have changed; what was done. TD-114, TD-115
@@ -37,7 +40,7 @@ impl Reloader {
         }
         let namespaces: Vec<_> =
             mustered.members.iter().map(|member| member.upstream.name.to_string()).collect();
-        let wanted = self.fixed.iter().cloned().chain(mustered.members).collect();
+        let wanted = self.site.in_order(&self.fixed, mustered.members);
         let exchange = self.gateway.exchange(wanted).await;
         let started: Vec<_> = exchange.started.iter().map(ToString::to_string).collect();
         let removed: Vec<_> = exchange.retired.iter().map(ToString::to_string).collect();
@@ -75,13 +78,24 @@ pub fn on_hangup(reloader: Arc<Reloader>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Reloads when the manager asks, where one is known.
-pub fn on_request(reloader: &Arc<Reloader>) -> Result<Option<Reload>, Misuse> {
+/// Reloads when the manager asks; its token is made where none is given.
+pub fn on_request(cli: &Cli, reloader: &Arc<Reloader>) -> Result<Option<Reload>, Misuse> {
     let environment = |name: &str| std::env::var(name).ok();
     let manager = Manager::of(&environment).map_err(|problems| Misuse(problems.join("\n")))?;
+    let manager = reloader.site.admit(manager);
+    let manager_token = match manager.token.clone() {
+        Some(token) => token,
+        None => match data_dir::manager_token(cli) {
+            Ok(token) => token,
+            Err(error) => {
+                tracing::warn!("nobody can ask for a reload over HTTP: {error:#}");
+                return Ok(None);
+            }
+        },
+    };
     let reloader = Arc::clone(reloader);
-    Ok(manager.map(|manager| Reload {
-        manager_token: manager.token.clone(),
+    Ok(Some(Reload {
+        manager_token,
         is_allowed: Arc::new(move |address| manager.may_be_at(address)),
         run: Arc::new(move || {
             let reloader = Arc::clone(&reloader);

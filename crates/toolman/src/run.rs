@@ -1,6 +1,7 @@
 //! Without a command: the MCP server over stdio.
 
 use std::io::IsTerminal as _;
+use std::sync::Arc;
 
 use gateway::Gateway;
 use gateway::auth::Caller;
@@ -10,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Cli, Misuse};
 use crate::host::{Host, stop_on_signals};
+use crate::reload;
 
 pub async fn serve_stdio(cli: &Cli) -> anyhow::Result<i32> {
     expect_client()?;
@@ -17,6 +19,10 @@ pub async fn serve_stdio(cli: &Cli) -> anyhow::Result<i32> {
     let host = Host::start(cli).await?;
     let caller = gateway::auth::local(cli.agent.as_deref());
     let place = place(cli, &host.gateway, &caller)?;
+    if let Some(reloader) = &host.reloader {
+        reload::on_hangup(Arc::clone(reloader))?;
+        reload::on_change(reloader);
+    }
     serve(&host.gateway, caller, &place, stop).await;
     host.stop().await;
     Ok(0)

@@ -67,7 +67,7 @@ fn stage(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     _ = kill_process(getpid(), Signal::STOP);
     match confine::enter(&confinement.to_string_lossy()) {
         Ok(None) => {}
-        Ok(Some(reached)) => say(&format!("toolman: {reached}")),
+        Ok(Some(reached)) => say(&format!("{}{reached}", confine::SANDBOX_SAID)),
         Err(problem) => {
             say(&format!("toolman: {problem}"));
             return ExitCode::from(125);

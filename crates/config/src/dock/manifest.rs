@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use catalog::patterns::Patterns;
 use serde::Deserialize;
+use upstream::template::Template;
 
 /// What is written in a `tooldock.yaml`.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +17,7 @@ pub struct Manifest {
     /// The names of secrets that its tools need.
     pub secrets: Vec<String>,
     /// Variables that are no secrets.
-    pub env: Vec<(String, String)>,
+    pub env: Vec<(String, Template)>,
     pub python: Option<String>,
     pub network: Option<bool>,
     /// Whether its worker is confined.
@@ -109,7 +110,7 @@ impl Manifest {
             version: written.version,
             author: written.author,
             secrets: written.secrets,
-            env: written.env.into_iter().map(|(name, value)| (name, value.text())).collect(),
+            env: written.env.into_iter().map(|(name, value)| (name, value.text().into())).collect(),
             python: written.python,
             network: written.network,
             sandbox: written.sandbox,
@@ -127,6 +128,35 @@ impl Manifest {
     }
 }
 
+impl Manifest {
+    /// The same, where somebody who counts for more says nothing else; variables and secrets of both.
+    pub fn under(self, upper: &Manifest) -> Manifest {
+        let upper = upper.clone();
+        let is_said = |name: &String| upper.env.iter().any(|(other, _)| other == name);
+        let own = self.env.into_iter().filter(|(name, _)| !is_said(name)).collect::<Vec<_>>();
+        let own_secrets = self.secrets.into_iter().filter(|key| !upper.secrets.contains(key));
+        Manifest {
+            description: upper.description.or(self.description),
+            version: upper.version.or(self.version),
+            author: upper.author.or(self.author),
+            secrets: own_secrets.chain(upper.secrets.iter().cloned()).collect(),
+            env: own.into_iter().chain(upper.env).collect(),
+            python: upper.python.or(self.python),
+            network: upper.network.or(self.network),
+            sandbox: upper.sandbox.or(self.sandbox),
+            reads: [self.reads, upper.reads].concat(),
+            writes: [self.writes, upper.writes].concat(),
+            memory_mb: upper.memory_mb.or(self.memory_mb),
+            call_timeout: upper.call_timeout.or(self.call_timeout),
+            calls_max: upper.calls_max.or(self.calls_max),
+            calls_a_minute: upper.calls_a_minute.or(self.calls_a_minute),
+            is_eager: upper.is_eager.or(self.is_eager),
+            allow: upper.allow.or(self.allow),
+            deny: upper.deny.or(self.deny),
+        }
+    }
+}
+
 impl Scalar {
     fn text(self) -> String {
         match self {
@@ -139,7 +169,7 @@ impl Scalar {
 }
 
 /// Why a name can't be that of a variable which others set.
-fn unfit(name: &str) -> Option<String> {
+pub fn unfit(name: &str) -> Option<String> {
     let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let decides = name == "PATH" || name.starts_with("LD_") || name.starts_with("PYTHON");

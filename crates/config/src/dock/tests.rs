@@ -73,7 +73,8 @@ fn manifest_says_what_is_needed_and_set() {
     let manifest = &found[0].manifest;
     assert_eq!(found[0].faults, Vec::<String>::new());
     assert_eq!(manifest.secrets, ["WEATHER_API_KEY"]);
-    let env: Vec<_> = manifest.env.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    let env: Vec<_> =
+        manifest.env.iter().map(|(k, v)| format!("{k}={}", v.plain().unwrap())).collect();
     assert_eq!(env, ["BASE_URL=https://example.com", "RETRIES=3"]);
     assert_eq!(manifest.calls_max, Some(2));
     assert!(manifest.deny.as_ref().unwrap().matches_name("internal_x"));

@@ -1,8 +1,11 @@
 //! `[dock]`: how folders of Python tools are served.
 
+use upstream::confine::Level;
+
 use crate::Surroundings;
 use crate::dock::{Dock, Sandbox};
 use crate::fault::Faults;
+use crate::policies::networks;
 use crate::reader::Value;
 use crate::tools_toml::server::wait;
 
@@ -31,12 +34,13 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
     let words = [
         ("none", Sandbox::Off),
         ("best-effort", Sandbox::BestEffort),
-        ("landlock", Sandbox::Required),
-        ("full", Sandbox::Required),
+        ("landlock", Sandbox::Required(Level::Landlock)),
+        ("full", Sandbox::Required(Level::Full)),
     ];
     let sandbox = section.get("require_sandbox").and_then(|value| value.choice(&words, faults));
     let watches = section.get("watch").and_then(|value| value.boolean(faults));
     let quiet = wait(&mut section, "watch_debounce", QUIET, faults);
+    let managers = section.get("reload_from").map(|value| networks(&value, faults));
     section.close(&[], faults);
     Dock {
         folder: folder.map(|folder| surroundings.folder.join(folder)),
@@ -50,5 +54,6 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
         sandbox: sandbox.unwrap_or(usual.sandbox),
         memory_mb,
         watches: watches.unwrap_or(false).then_some(quiet),
+        managers,
     }
 }

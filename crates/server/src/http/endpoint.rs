@@ -97,13 +97,8 @@ impl Endpoint {
             Some(proof) => Some(proof),
             None => self.check(traffic, head)?,
         };
-        match (head.path(), head.method) {
-            ("/health" | "/healthz", &Method::GET) => return Ok(self.health(StatusCode::OK)),
-            ("/readyz", &Method::GET) if self.gateway.health().is_settled => {
-                return Ok(self.health(StatusCode::OK));
-            }
-            ("/readyz", &Method::GET) => return Ok(self.health(StatusCode::SERVICE_UNAVAILABLE)),
-            _ => {}
+        if matches!(head.path(), "/health" | "/healthz" | "/readyz") && head.method == Method::GET {
+            return Ok(self.health(head.path(), proof.as_deref()));
         }
         if head.path() == "/reload" {
             return Box::pin(self.reload(traffic, proof.as_deref(), head)).await;
@@ -152,21 +147,6 @@ impl Endpoint {
             traffic.keep_proof(Arc::clone(proof));
         }
         Ok(proof)
-    }
-
-    /// How many upstreams are ready; no secret, so that probes need no token.
-    fn health(&self, status: StatusCode) -> Response<Body> {
-        let health = self.gateway.health();
-        let word = match (health.is_settled, health.ready == health.total) {
-            (false, _) => "starting",
-            (true, true) => "ok",
-            (true, false) => "degraded",
-        };
-        let text = format!(
-            r#"{{"status":"{word}","upstreams":{{"ready":{},"total":{}}}}}"#,
-            health.ready, health.total
-        );
-        json(status, text.into())
     }
 
     async fn post(

@@ -16,25 +16,37 @@ const COPIES_MAX: usize = 4;
 /// Digits of the version that names a copy.
 const VERSION_DIGITS: usize = 16;
 
-/// Copies a folder below `parent`, unless it is there as it is; where the copy is.
-pub fn copy(folder: &Folder, parent: &Path) -> io::Result<PathBuf> {
-    let name = &folder.version[..VERSION_DIGITS.min(folder.version.len())];
-    let target = parent.join(name);
+/// A folder as it lies in a copy below `parent`, which is made unless it is there. What is written meanwhile counts as it
+/// came into the copy: that is what is read, and what is run.
+pub fn copy(folder: &Folder, parent: &Path) -> io::Result<Folder> {
+    let place = |version: &str| parent.join(&version[..VERSION_DIGITS.min(version.len())]);
+    let target = place(&folder.version);
     if target.is_dir() {
-        return Ok(target);
+        let mut copied = folder.clone();
+        copied.path = target;
+        return Ok(copied);
     }
     let fresh = parent.join(format!(".new-{}", std::process::id()));
     _ = fs::remove_dir_all(&fresh);
     fs::create_dir_all(&fresh)?;
     let mut room = Room { files: DOCK_FILES_MAX, bytes: DOCK_BYTES_MAX as u64 };
     let root = fs::canonicalize(&folder.path)?;
-    let copied = copy_all(&root, &folder.path, &fresh, &mut room);
-    if let Err(error) = copied.and_then(|()| fs::rename(&fresh, &target)) {
+    if let Err(error) = copy_all(&root, &folder.path, &fresh, &mut room) {
         _ = fs::remove_dir_all(&fresh);
         return Err(error);
     }
-    forget_old(parent, &target);
-    Ok(target)
+    let mut copied = folder.at(fresh.clone());
+    copied.path = place(&copied.version);
+    if copied.path.is_dir() {
+        fs::remove_dir_all(&fresh)?;
+        return Ok(copied);
+    }
+    if let Err(error) = fs::rename(&fresh, &copied.path) {
+        _ = fs::remove_dir_all(&fresh);
+        return Err(error);
+    }
+    forget_old(parent, &copied.path);
+    Ok(copied)
 }
 
 /// How much more is copied.
@@ -112,10 +124,18 @@ mod tests {
         fs::write(root.path().join("secret"), "hush").unwrap();
         symlink(root.path().join("secret"), tools.join("a/link")).unwrap();
         let (found, _) = folders(&tools);
-        let target = copy(&found[0], &copies).unwrap();
+        let target = copy(&found[0], &copies).unwrap().path;
         assert_eq!(fs::read_to_string(target.join("t.py")).unwrap(), "x = 1");
         assert!(target.join("data/d.json").exists() && !target.join("link").exists());
-        assert_eq!(copy(&found[0], &copies).unwrap(), target);
+        assert_eq!(copy(&found[0], &copies).unwrap().path, target);
+        // What is written between reading and copying is read from the copy.
+        fs::write(tools.join("a/t.py"), "x = 2").unwrap();
+        let (found, _) = folders(&tools);
+        fs::write(tools.join("a/t.py"), "x = 3").unwrap();
+        let copied = copy(&found[0], &copies).unwrap();
+        assert_eq!(copied.sources[0].text, "x = 3");
+        assert_eq!(copied.version, found[0].at(copied.path.clone()).version);
+        assert_ne!(copied.version, found[0].version);
         for version in 0..10 {
             fs::write(tools.join("a/t.py"), format!("x = {version}")).unwrap();
             copy(&folders(&tools).0[0], &copies).unwrap();

@@ -102,7 +102,18 @@ impl Row {
 /// By `${secret:…}`.
 fn in_configuration(cli: &Cli) -> Result<Declared, Misuse> {
     let mut declared = Declared::new();
-    for server in host::configuration(cli)?.into_iter().flat_map(|config| config.servers) {
+    let Some(config) = host::configuration(cli)? else { return Ok(declared) };
+    for folder in &config.folders {
+        let manifest = folder.read().manifest;
+        let written = manifest.env.iter().flat_map(|(_, value)| value.secrets());
+        let mut keys: BTreeSet<Key> = written.map(|name| name.key.clone()).collect();
+        // One that is no name is reported when the folder is served.
+        keys.extend(manifest.secrets.iter().filter_map(|key| key.parse().ok()));
+        if !keys.is_empty() {
+            declared.entry(folder.namespace.as_str().to_owned()).or_default().extend(keys);
+        }
+    }
+    for server in config.servers {
         let names = server.settings.launch.secrets();
         if !names.is_empty() {
             let keys = declared.entry(server.namespace.as_str().to_owned()).or_default();

@@ -31,10 +31,17 @@ impl Connection {
         self.state().faults.clone()
     }
 
+    /// The tools whose schema alone tells what they take.
+    pub fn exact(&self) -> Vec<String> {
+        self.state().exact.clone()
+    }
+
     pub(super) fn receive_from_worker(&self, frame: &Bytes) {
         match protocol::parse(frame) {
-            Ok(Said::Ready { faults }) => {
-                self.state().faults = faults;
+            Ok(Said::Ready { faults, exact }) => {
+                let mut state = self.state();
+                (state.faults, state.exact) = (faults, exact);
+                drop(state);
                 self.0.greeted.cancel();
             }
             Ok(Said::Progress(params)) => self.relay_progress(Some(&params)),

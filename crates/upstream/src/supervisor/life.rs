@@ -198,6 +198,7 @@ impl Upstream {
         if *self.0.inventory.load_full() != inventory {
             self.0.inventory.store(Arc::new(inventory.clone()));
         }
+        self.note_worker(&connection).await;
         self.0.status.send_modify(|status| {
             status.phase = Phase::Ready;
             status.introduction = Some(introduction.clone());

@@ -7,10 +7,11 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::{Phase, Settings, Upstream};
+use crate::confine::SANDBOX_SAID;
 use crate::connection::Connection;
 use crate::error::Error;
 use crate::launch::Launch;
-use crate::limits::WORKER_RETURN_MAX;
+use crate::limits::{FIRST_LINE_MAX, WORKER_RETURN_MAX};
 use crate::python::Rate;
 
 /// Who may call a worker: so many at once, so many who wait, and so often. TD-15, TD-17
@@ -62,6 +63,31 @@ impl Turns {
 impl Upstream {
     pub fn is_worker(&self) -> bool {
         matches!(self.0.settings.launch, Launch::Worker(_))
+    }
+
+    /// Notes what a worker, if it is one, has said of itself, and how far it is confined.
+    pub(super) async fn note_worker(&self, connection: &Connection) {
+        let Launch::Worker(worker) = &self.0.settings.launch else { return };
+        let exact = connection.exact();
+        // The same stays the same: what is made of it is kept.
+        if *self.0.exact.load_full() != exact {
+            self.0.exact.store(Arc::new(exact));
+        }
+        let sandbox = match worker.confinement {
+            Some(_) => {
+                // It was said before the worker began, but perhaps not read yet.
+                let tail = self.0.stderr.load_full();
+                let line = timeout(FIRST_LINE_MAX, tail.first_line()).await.unwrap_or_default();
+                line.strip_prefix(SANDBOX_SAID).unwrap_or("unknown").to_owned()
+            }
+            None => "none: not confined".to_owned(),
+        };
+        self.0.status.send_modify(|status| status.sandbox = Some(sandbox));
+    }
+
+    /// The tools whose schema alone tells what they take; none before the worker has said so.
+    pub fn exact(&self) -> Arc<Vec<String>> {
+        self.0.exact.load_full()
     }
 
     /// Waits for the right to call.
