@@ -147,7 +147,7 @@ pub struct ConnectStdio {
 )]
 pub struct Reload {
     /// The address of the core [default: where the one of this data directory was served last, or
-    /// http://127.0.0.1:8000]
+    /// port 8000 of this machine]
     #[arg(long, value_name = "URL", env = "CORE_URL", hide_env_values = true)]
     pub url: Option<String>,
 
