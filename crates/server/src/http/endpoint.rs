@@ -20,6 +20,7 @@ use tokio_util::task::TaskTracker;
 
 use super::checks::{Checks, Proof};
 use super::crowd::Crowd;
+use super::docs;
 use super::events::{self, Body};
 use super::exchange::{
     Refused, Streaming, Work, empty, error, first_of, json, not_allowed, plain, read, refuse,
@@ -103,6 +104,11 @@ impl Endpoint {
                 return Ok(self.health(StatusCode::OK));
             }
             ("/readyz", &Method::GET) => return Ok(self.health(StatusCode::SERVICE_UNAVAILABLE)),
+            (path, &Method::GET) if path.starts_with("/docs") => {
+                if let Some(page) = docs::at(path) {
+                    return Ok(page);
+                }
+            }
             _ => {}
         }
         if head.path() == "/reload" {
