@@ -57,6 +57,8 @@ pub struct Dock {
     /// Whether workers are confined, and must be.
     pub sandbox: Sandbox,
     pub memory_mb: u32,
+    /// Processes of a worker, itself included.
+    pub processes_max: u32,
     /// Whether folders are looked at by themselves, and how long they must be quiet before.
     pub watches: Option<Duration>,
 }
@@ -74,6 +76,7 @@ impl Default for Dock {
             network: true,
             sandbox: Sandbox::BestEffort,
             memory_mb: 2_048,
+            processes_max: 64,
             watches: None,
         }
     }

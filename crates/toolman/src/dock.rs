@@ -14,13 +14,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use aws_lc_rs::digest::{SHA256, digest};
 use config::dock::{Dock, Folder, Manifest, Sandbox, folders};
+use futures_util::stream::{self, StreamExt as _};
 use gateway::Member;
 use mcp::items::{Inventory, Kind};
 use mcp::text::hexadecimal;
 use upstream::confine::{self, Confinement};
+use upstream::guard::Bounds;
 use upstream::launch::{Launch, Spawner};
 use upstream::limits::RESTART_DELAY_MAX;
 use upstream::python::environment::{Interpreter, Wish};
+use upstream::python::lease::{self, Lease};
 use upstream::python::{Pace, Worker, runtime, scan};
 use upstream::supervisor::{Restart, Settings};
 use upstream::template::Template;
@@ -29,6 +32,10 @@ use upstream::template::Template;
 const RESULT_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// The Python that is used unless another one is named.
 const PYTHON: &str = "python3";
+/// How many folders are made ready at the same time.
+const AT_ONCE: usize = 4;
+/// Of what is made for a namespace, how much is kept though nobody uses it: the newest, and the one before.
+const KEPT: usize = 2;
 
 /// Where everything of the dock is.
 pub struct Site {
@@ -45,6 +52,12 @@ struct Places {
     python: PathBuf,
     runtime: PathBuf,
     scratch: PathBuf,
+}
+
+/// Our own Python files.
+struct Runtime {
+    path: PathBuf,
+    lease: Lease,
 }
 
 /// What became of all folders.
@@ -87,8 +100,10 @@ impl Site {
                 return mustered;
             }
         };
-        for folder in found {
-            let (member, is_synced) = self.member(folder, &runtime).await;
+        let runtime = self.leased(runtime);
+        let members = found.into_iter().map(|folder| self.member(folder, &runtime));
+        let members: Vec<_> = stream::iter(members).buffered(AT_ONCE).collect().await;
+        for (member, is_synced) in members {
             if is_synced {
                 mustered.synced.push(member.upstream.name.to_string());
             }
@@ -98,7 +113,7 @@ impl Site {
     }
 
     /// A folder as an upstream, and whether its environment was built anew.
-    pub async fn member(&self, mut folder: Folder, runtime: &Path) -> (Member, bool) {
+    async fn member(&self, mut folder: Folder, runtime: &Runtime) -> (Member, bool) {
         let scratch = self.data.join("scratch").join(folder.name.as_str());
         if folder.is_refused {
             // Its worker finds nothing to run: what it may do is not known.
@@ -114,7 +129,7 @@ impl Site {
             Interpreter { path: program, version: String::new() }
         });
         let (python, is_new) = self.environment(&folder, &interpreter, &mut faults).await;
-        let (offer, withheld) = self.offer(&folder, &interpreter, runtime, &mut faults).await;
+        let (offer, withheld) = self.offer(&folder, &interpreter, &runtime.path, &mut faults).await;
         match served::copy(&folder, &self.data.join("served").join(folder.name.as_str())) {
             Ok(copy) => folder.path = copy,
             Err(error) => faults.push(format!("is served from where it lies: {error}")),
@@ -122,9 +137,10 @@ impl Site {
         let places = Places {
             tools: folder.path.clone(),
             python: python.clone(),
-            runtime: runtime.to_owned(),
+            runtime: runtime.path.clone(),
             scratch,
         };
+        let lease = self.keep(folder.name.as_str(), &places, runtime.lease.clone());
         if let Err(error) = fs::create_dir_all(&places.scratch) {
             faults.push(format!("`{}` can't be made: {error}", places.scratch.display()));
         }
@@ -133,7 +149,7 @@ impl Site {
             name: folder.name.to_string(),
             folder: folder.path,
             interpreter: python,
-            runtime: runtime.to_owned(),
+            runtime: runtime.path.clone(),
             env: environment_of(&folder.manifest, folder.name.as_str(), &mut faults),
             version: folder.version,
             offer: Arc::new(offer),
@@ -147,7 +163,12 @@ impl Site {
                 result_bytes_max: RESULT_BYTES_MAX,
             },
             confinement: self.confinement(&folder.manifest, &places),
+            bounds: Bounds {
+                processes_max: manifest.processes_max.unwrap_or(self.dock.processes_max),
+                memory_bytes_max: self.memory_bytes_max(manifest),
+            },
             scratch: places.scratch,
+            lease,
         };
         let call_timeout = manifest.call_timeout.unwrap_or(self.dock.call_timeout);
         let upstream = Settings {
@@ -156,6 +177,31 @@ impl Site {
             ..Settings::new(folder.name, Launch::Worker(worker))
         };
         (Member { namespace: folder.namespace, upstream }, is_new)
+    }
+
+    /// Our own Python files, in use; those of other versions that nobody uses are removed.
+    fn leased(&self, path: PathBuf) -> Runtime {
+        let mut lease = Lease::default();
+        hold(&mut lease, &path);
+        lease::freshen(&path);
+        lease::tidy(&self.data.join("runtime"), KEPT);
+        Runtime { path, lease }
+    }
+
+    /// Keeps what a namespace needs from being removed, and removes what was made for it earlier and nobody uses.
+    fn keep(&self, namespace: &str, places: &Places, mut lease: Lease) -> Lease {
+        for (kind, path) in [
+            ("served", Some(places.tools.as_path())),
+            ("venvs", places.python.parent().and_then(Path::parent)),
+        ] {
+            let parent = self.data.join(kind).join(namespace);
+            if let Some(path) = path.filter(|path| path.starts_with(&parent)) {
+                hold(&mut lease, path);
+                lease::freshen(path);
+                lease::tidy(&parent, KEPT);
+            }
+        }
+        lease
     }
 
     /// What the worker of a folder may touch.
@@ -172,14 +218,18 @@ impl Site {
         let mut writes = confine::common_writes();
         writes.push(places.scratch.clone());
         writes.extend(manifest.writes.iter().cloned());
-        let memory_mb = manifest.memory_mb.unwrap_or(self.dock.memory_mb);
         Some(Confinement {
             reads,
             writes,
             has_network: manifest.network.unwrap_or(self.dock.network),
-            memory_bytes_max: u64::from(memory_mb) * 1024 * 1024,
+            memory_bytes_max: self.memory_bytes_max(manifest),
             is_required: self.dock.sandbox == Sandbox::Required,
         })
+    }
+
+    /// How much memory a worker may have, and each of its processes.
+    fn memory_bytes_max(&self, manifest: &Manifest) -> u64 {
+        u64::from(manifest.memory_mb.unwrap_or(self.dock.memory_mb)) * 1024 * 1024
     }
 
     async fn interpreter(&self, program: &Path) -> Result<Interpreter, String> {
@@ -310,6 +360,13 @@ fn environment_of(
         }
     }
     variables
+}
+
+/// Takes a folder into use; one that can't be is removed when others have taken its place.
+fn hold(lease: &mut Lease, folder: &Path) {
+    if let Err(error) = lease.add(folder) {
+        tracing::warn!(folder = %folder.display(), %error, "can't be locked");
+    }
 }
 
 fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {

@@ -7,6 +7,8 @@
 //! Two stages, because nothing can run between fork and exec without `unsafe`: the guard starts
 //! this binary once more, which opens a session of its own and becomes the server by exec.
 
+mod census;
+
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -22,24 +24,34 @@ use rustix::process::{
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::confine;
+use crate::confine::{self, Confinement};
 use crate::limits::TERM_GRACE;
-use crate::processes::kill_children;
+use crate::processes::{halt, kill_children};
+
+pub use census::Bounds;
 
 /// How the modes are called. Not after the binary, so that who kills that by name spares them.
 const GUARD: &str = "mcp-guard";
 const STAGE: &str = "mcp-stage";
+/// The exit code of a server that was killed.
+const KILLED: u8 = 137;
 
-/// A command that runs `program` under a guard, confined if so; `guard` is our own binary.
-pub fn command(
-    guard: &OsStr,
-    confinement: Option<&str>,
-    program: &OsStr,
-    args: &[OsString],
-) -> Command {
+/// What a server is held to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Terms<'a> {
+    /// What it gives up before it is started.
+    pub confinement: Option<&'a Confinement>,
+    /// What it may become, with all processes below it.
+    pub bounds: Option<Bounds>,
+}
+
+/// A command that runs `program` under a guard; `guard` is our own binary.
+pub fn command(guard: &OsStr, terms: Terms<'_>, program: &OsStr, args: &[OsString]) -> Command {
     let mut command = Command::new(guard);
     command.arg0(GUARD).arg(std::process::id().to_string());
-    command.arg(confinement.unwrap_or_default()).arg(program).args(args);
+    command.arg(terms.bounds.map(|bounds| bounds.written()).unwrap_or_default());
+    command.arg(terms.confinement.map(Confinement::written).unwrap_or_default());
+    command.arg(program).args(args);
     // Ctrl-C at the terminal is for the gateway, which then ends its guards in order.
     command.process_group(0);
     command
@@ -80,9 +92,10 @@ fn stage(mut args: impl Iterator<Item = OsString>) -> ExitCode {
 
 fn guard(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let parent = args.next().and_then(|pid| pid.to_str()?.parse().ok()).and_then(Pid::from_raw);
-    match (parent, args.next(), args.next()) {
-        (Some(parent), Some(confinement), Some(program)) => {
-            watch_over(parent, &confinement, &program, args).unwrap_or_else(|e| {
+    match (parent, args.next(), args.next(), args.next()) {
+        (Some(parent), Some(bounds), Some(confinement), Some(program)) => {
+            let bounds = bounds.to_str().and_then(Bounds::read);
+            watch_over((parent, bounds), &confinement, &program, args).unwrap_or_else(|e| {
                 say(&format!("toolman: can't guard `{}`: {e}", program.display()));
                 ExitCode::from(126)
             })
@@ -92,7 +105,7 @@ fn guard(mut args: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 fn watch_over(
-    parent: Pid,
+    (parent, bounds): (Pid, Option<Bounds>),
     confinement: &OsStr,
     program: &OsStr,
     args: impl Iterator<Item = OsString>,
@@ -131,6 +144,16 @@ fn watch_over(
         terminate(server);
         std::process::exit(143);
     });
+    if let Some(bounds) = bounds {
+        std::thread::spawn(move || {
+            let excess = census::watch(bounds);
+            // First, as what they print may leave no room for a word of ours.
+            halt(|_| false);
+            say(&format!("toolman: it became {excess}"));
+            kill_children(|_| false);
+            std::process::exit(KILLED.into());
+        });
+    }
     // The first thread reaps, and stays to the end: the server's death signal hangs on it.
     let code = reap_until(server);
     kill_children(|_| false);
@@ -173,7 +196,8 @@ fn reap_until(server: Pid) -> u8 {
         match wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid == server => return exit_code(status),
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return 255,
+            // Another thread has ended and reaped them all.
+            Err(_) => return KILLED,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! which namespace they are shown, is not known here.
 
 pub mod environment;
+pub mod lease;
 pub mod protocol;
 pub mod runtime;
 pub mod scan;
@@ -18,6 +19,8 @@ use mcp::items::Inventory;
 use tokio::time::Instant;
 
 use crate::confine::Confinement;
+use crate::guard::Bounds;
+use crate::python::lease::Lease;
 use crate::template::Template;
 
 /// A folder of tools, and how its worker is started. Shown without values of its environment.
@@ -46,6 +49,10 @@ pub struct Worker {
     pub scratch: PathBuf,
     /// What it may touch; all that we may if absent.
     pub confinement: Option<Confinement>,
+    /// What it may become, with all processes that its tools start.
+    pub bounds: Bounds,
+    /// What must stay where it is for as long as it may run.
+    pub lease: Lease,
 }
 
 /// How much a worker is asked at once.

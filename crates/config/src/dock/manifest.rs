@@ -25,6 +25,7 @@ pub struct Manifest {
     pub reads: Vec<PathBuf>,
     pub writes: Vec<PathBuf>,
     pub memory_mb: Option<u32>,
+    pub processes_max: Option<u32>,
     pub call_timeout: Option<Duration>,
     pub calls_max: Option<usize>,
     pub calls_a_minute: Option<u32>,
@@ -48,6 +49,7 @@ struct Written {
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
     memory_mb: Option<u32>,
+    processes: Option<u32>,
     timeout: Option<f64>,
     max_concurrency: Option<usize>,
     rate_limit: Option<u32>,
@@ -91,6 +93,9 @@ impl Manifest {
         if written.max_concurrency == Some(0) || written.rate_limit == Some(0) {
             problems.push("`max_concurrency` and `rate_limit` must be above 0".into());
         }
+        if written.memory_mb == Some(0) || written.processes == Some(0) {
+            problems.push("`memory_mb` and `processes` must be above 0".into());
+        }
         let mut patterns = |list: Option<Vec<String>>| {
             list.map(|list| {
                 let read = Patterns::parse(&list);
@@ -116,6 +121,7 @@ impl Manifest {
             reads: written.read,
             writes: written.write,
             memory_mb: written.memory_mb,
+            processes_max: written.processes,
             call_timeout: call_timeout.flatten(),
             calls_max: written.max_concurrency,
             calls_a_minute: written.rate_limit,

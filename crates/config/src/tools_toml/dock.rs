@@ -25,6 +25,7 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
     let waiting_max = size(number("queue"), usual.waiting_max);
     let calls_a_minute = number("rate_limit");
     let memory_mb = number("memory_mb").unwrap_or(usual.memory_mb);
+    let processes_max = number("processes").unwrap_or(usual.processes_max);
     let call_timeout = wait(&mut section, "timeout", usual.call_timeout, faults);
     let is_eager = section.get("eager").and_then(|value| value.boolean(faults));
     let network = section.get("network").and_then(|value| value.boolean(faults));
@@ -49,6 +50,7 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
         network: network.unwrap_or(usual.network),
         sandbox: sandbox.unwrap_or(usual.sandbox),
         memory_mb,
+        processes_max,
         watches: watches.unwrap_or(false).then_some(quiet),
     }
 }

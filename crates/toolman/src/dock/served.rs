@@ -6,13 +6,10 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use config::dock::Folder;
 use config::limits::{DOCK_BYTES_MAX, DOCK_FILES_MAX};
 
-/// Copies of one folder that are kept: workers that are being retired may still read theirs.
-const COPIES_MAX: usize = 4;
 /// Digits of the version that names a copy.
 const VERSION_DIGITS: usize = 16;
 
@@ -33,7 +30,6 @@ pub fn copy(folder: &Folder, parent: &Path) -> io::Result<PathBuf> {
         _ = fs::remove_dir_all(&fresh);
         return Err(error);
     }
-    forget_old(parent, &target);
     Ok(target)
 }
 
@@ -76,22 +72,6 @@ fn copy_all(root: &Path, from: &Path, to: &Path, room: &mut Room) -> io::Result<
     Ok(())
 }
 
-/// Removes the oldest copies.
-fn forget_old(parent: &Path, newest: &Path) {
-    let Ok(entries) = fs::read_dir(parent) else { return };
-    let age = |path: &PathBuf| fs::metadata(path).and_then(|known| known.modified()).ok();
-    let mut copies: Vec<(Option<SystemTime>, PathBuf)> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path != newest)
-        .map(|path| (age(&path), path))
-        .collect();
-    copies.sort();
-    let excess = copies.len().saturating_sub(COPIES_MAX - 1);
-    for (_, path) in copies.into_iter().take(excess) {
-        _ = fs::remove_dir_all(path);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -116,10 +96,5 @@ mod tests {
         assert_eq!(fs::read_to_string(target.join("t.py")).unwrap(), "x = 1");
         assert!(target.join("data/d.json").exists() && !target.join("link").exists());
         assert_eq!(copy(&found[0], &copies).unwrap(), target);
-        for version in 0..10 {
-            fs::write(tools.join("a/t.py"), format!("x = {version}")).unwrap();
-            copy(&folders(&tools).0[0], &copies).unwrap();
-        }
-        assert_eq!(fs::read_dir(&copies).unwrap().count(), 4);
     }
 }

@@ -1,9 +1,12 @@
 //! Folders of Python tools, served by the real binary with real workers.
 
+mod bombs;
 mod environments;
 mod escapes;
 mod faults;
+mod openapi;
 mod reloads;
+mod storms;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

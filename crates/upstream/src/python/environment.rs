@@ -22,6 +22,7 @@ const HASH_DIGITS: usize = 16;
 const SAID_BYTES_MAX: usize = 64 * 1024;
 /// The oldest Python whose tools can be run.
 const OLDEST: (u32, u32) = (3, 9);
+static INSTALLING_UV: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// A Python that environments are made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,6 +175,8 @@ impl Wish<'_> {
         spawner: &Arc<Spawner>,
         tell: &(dyn Fn(&str) + Sync),
     ) -> Option<PathBuf> {
+        // Only one of those who want it at the same time installs it.
+        let _installing = INSTALLING_UV.lock().await;
         let path = std::env::var_os("PATH").unwrap_or_default();
         let own = self.uv.join("bin/uv");
         let found = std::env::split_paths(&path).map(|folder| folder.join("uv"));
