@@ -175,8 +175,11 @@ fn schema(key: &str, schema: &str) -> String {
     members
 }
 
+/// Texts by their names.
+type Named<'a> = Vec<(Cow<'a, str>, &'a str)>;
+
 /// A schema without its definitions, and these by their names; `None` if it has none, or they must stay.
-fn take_apart(schema: &str) -> Option<(String, Vec<(Cow<'_, str>, &str)>)> {
+fn take_apart(schema: &str) -> Option<(String, Named<'_>)> {
     let members = json::entries(schema).ok()?;
     let (_, definitions) = members.iter().find(|(name, _)| name == "$defs")?;
     let definitions = json::entries(definitions).ok()?;
