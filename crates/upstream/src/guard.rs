@@ -8,11 +8,13 @@
 //! this binary once more, which opens a session of its own and becomes the server by exec.
 
 mod census;
+mod group;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -26,15 +28,20 @@ use signal_hook::iterator::Signals;
 
 use crate::confine::{self, Confinement};
 use crate::limits::TERM_GRACE;
-use crate::processes::{halt, kill_children};
+use crate::processes::kill_children;
+
+use group::Group;
 
 pub use census::Bounds;
+pub use group::can_be_made as has_groups;
 
 /// How the modes are called. Not after the binary, so that who kills that by name spares them.
 const GUARD: &str = "mcp-guard";
 const STAGE: &str = "mcp-stage";
 /// The exit code of a server that was killed.
 const KILLED: u8 = 137;
+/// Held by the thread that has the last word.
+static ENDING: Mutex<()> = Mutex::new(());
 
 /// What a server is held to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -127,40 +134,58 @@ fn watch_over(
     if let Some(code) = ended_before_it_stopped(server) {
         return Ok(ExitCode::from(code));
     }
+    let group = bounds.and_then(Group::make).filter(|group| group.take(server).is_ok());
+    let group = Arc::new(group);
     // Ours are copies: the gateway must see it when the server closes its own ends.
     if let Ok(null) = std::fs::File::options().read(true).write(true).open("/dev/null") {
         _ = rustix::stdio::dup2_stdin(&null);
         _ = rustix::stdio::dup2_stdout(&null);
     }
     _ = kill_process(server, Signal::CONT);
+    let all = Arc::clone(&group);
     std::thread::spawn(move || {
         let mut fds = [PollFd::new(&gateway, PollFlags::IN)];
         while poll(&mut fds, None).is_err() {}
-        kill_children(|_| false);
+        end((*all).as_ref());
         std::process::exit(1);
     });
+    let all = Arc::clone(&group);
     std::thread::spawn(move || {
         signals.forever().next();
         terminate(server);
+        end((*all).as_ref());
         std::process::exit(143);
     });
     if let Some(bounds) = bounds {
+        let all = Arc::clone(&group);
         std::thread::spawn(move || {
-            let excess = census::watch(bounds);
-            // First, as what they print may leave no room for a word of ours.
-            halt(|_| false);
+            let excess = census::watch(bounds, (*all).as_ref());
+            let _last = ENDING.lock();
+            end((*all).as_ref());
+            // Now, as what they print may have left no room for a word of ours.
             say(&format!("toolman: it became {excess}"));
-            kill_children(|_| false);
             std::process::exit(KILLED.into());
         });
     }
     // The first thread reaps, and stays to the end: the server's death signal hangs on it.
     let code = reap_until(server);
-    kill_children(|_| false);
+    let _last = ENDING.lock();
+    end((*group).as_ref());
     Ok(ExitCode::from(code))
 }
 
-/// Asks the server to end, waits a little, then kills what is left.
+/// Ends all that is below us.
+fn end(group: Option<&Group>) {
+    if let Some(group) = group {
+        group.kill();
+    }
+    kill_children(|_| false);
+    if let Some(group) = group {
+        group.remove();
+    }
+}
+
+/// Asks the server to end, and waits a little.
 fn terminate(server: Pid) {
     _ = kill_process_group(server, Signal::TERM);
     let deadline = Instant::now() + TERM_GRACE;
@@ -168,7 +193,6 @@ fn terminate(server: Pid) {
     while Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(5));
     }
-    kill_children(|_| false);
 }
 
 /// Waits until the stage has stopped itself; its exit code if it has ended instead.

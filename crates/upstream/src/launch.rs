@@ -245,11 +245,12 @@ impl Spawner {
         guarded.stdout(printed.try_clone()?).stderr(printed);
         let process = self.spawn(guarded)?;
         let Bounds { processes_max, memory_bytes_max } = worker.bounds;
+        let means = if guard::has_groups() { "a control group" } else { "nothing else" };
         tracing::info!(
             namespace = worker.name,
             processes_max,
             memory_bytes_max,
-            "its guard counts"
+            "its processes are bounded by its guard and {means}"
         );
         ours.set_nonblocking(true)?;
         let (reader, writer) = UnixStream::from_std(ours)?.into_split();

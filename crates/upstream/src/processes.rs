@@ -52,7 +52,7 @@ pub fn family() -> Vec<Pid> {
 ///
 /// It is a race against those who are born meanwhile, so each is stopped before its children are looked for, and
 /// with all others of its process group.
-pub fn halt(spared: impl Fn(Pid) -> bool) {
+fn halt(spared: impl Fn(Pid) -> bool) {
     let (mut halted, mut groups) = (HashSet::new(), HashSet::from([getpgrp()]));
     for _ in 0..HALTS_MAX {
         let mut is_over = true;

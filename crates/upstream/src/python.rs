@@ -11,7 +11,7 @@ pub mod scan;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -72,6 +72,15 @@ impl Worker {
         args.push(self.folder.clone().into());
         args.extend(["--result-max".into(), self.pace.result_bytes_max.to_string().into()]);
         (self.interpreter.as_os_str(), args)
+    }
+
+    /// What is wrong with the folder itself: of its sources the worker says more.
+    pub(crate) fn faults_beside_sources(&self) -> impl Iterator<Item = &String> {
+        let is_of_source = |fault: &&String| {
+            let file = fault.split(':').next().map(Path::new);
+            file.and_then(Path::extension).is_some_and(|extension| extension == "py")
+        };
+        self.faults.iter().filter(move |fault| !is_of_source(fault))
     }
 
     /// All that a worker sees of an environment: what is declared, and what programs need to run at all.

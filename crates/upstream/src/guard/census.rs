@@ -1,14 +1,14 @@
 //! The census: how many processes a server has become, and how much memory they have together.
 //!
 //! Limits of the kernel hold for one process, or for all processes of a user, so that one namespace could take them
-//! from another; a cgroup is rarely ours to make. So the guard counts what is below it, which takes no rights and
-//! works everywhere.
+//! from another. So the guard counts what is below it, which takes no rights and works everywhere.
 
 use std::fs;
 use std::time::Instant;
 
 use rustix::process::Pid;
 
+use super::group::Group;
 use crate::limits::{CENSUS_BIRTHS, CENSUS_EVERY, CENSUS_PAUSE};
 use crate::processes::family;
 
@@ -56,7 +56,7 @@ impl Bounds {
 }
 
 /// Looks on for as long as all is well; then says what is not.
-pub fn watch(bounds: Bounds) -> String {
+pub fn watch(bounds: Bounds, group: Option<&Group>) -> String {
     let (mut last, mut seen, mut crowd) = (Instant::now(), newest_pid(), 1);
     loop {
         std::thread::sleep(CENSUS_PAUSE);
@@ -66,7 +66,7 @@ pub fn watch(bounds: Bounds) -> String {
         if is_quiet && crowd <= 1 && last.elapsed() < CENSUS_EVERY {
             continue;
         }
-        let family = family();
+        let family = group.map_or_else(family, Group::members);
         if let Some(problem) = bounds.exceeded_by(&family) {
             return problem;
         }

@@ -281,6 +281,7 @@ impl Upstream {
         }
         if let Launch::Worker(worker) = &self.0.settings.launch {
             inventory.retain(|tool| !worker.withheld.iter().any(|name| name == tool.name()));
+            problems.extend(worker.faults_beside_sources().cloned());
             problems.extend(connection.faults());
         }
         unfinished.disarm();

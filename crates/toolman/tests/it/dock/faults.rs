@@ -189,6 +189,8 @@ async fn broken_file_loses_its_own_tools_and_says_why() {
         ),
         ("a/none.py", "x = 1\n"),
         ("b/good.py", HELLO),
+        ("c/good.py", HELLO),
+        ("c/tooldock.yaml", "processes: 0\n"),
     ]);
     let dock = Dock::start(&data).await;
     assert_eq!(dock.text("a", "hello", &json!({})).await, "Hello, World!");
@@ -202,6 +204,7 @@ async fn broken_file_loses_its_own_tools_and_says_why() {
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("syntax.py:1:"), "{text}");
     assert!(text.contains("surely_not_there"), "{text}");
+    assert!(text.contains("`memory_mb` and `processes` must be above 0"), "{text}");
 }
 
 #[tokio::test]

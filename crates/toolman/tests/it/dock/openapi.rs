@@ -1,4 +1,4 @@
-//! What programs do that know a namespace by its OpenAPI document only, and what people see of it.
+//! What programs do that know a namespace by its `OpenAPI` document only, and what people see of it.
 
 use serde_json::{Value, json};
 use testkit::http::send;

@@ -17,7 +17,9 @@ const KILLS: usize = 500;
 /// Workers that are started anew at a time: starting them is what takes this machine's time.
 const KILLED_AT_ONCE: usize = 2;
 const RELOADS: usize = 1_000;
-const CALLS_A_SECOND: usize = 200;
+/// Who make so many calls a second together.
+const CALLERS: u32 = 8;
+const CALLS_A_SECOND: u32 = 200;
 
 const VICTIM: &str = r#"
 import asyncio, os
@@ -150,16 +152,14 @@ async fn reloads_under_load_fail_no_call_and_mix_nothing() {
     let dock = Arc::new(Dock::start(&data).await);
     let (is_over, calls) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let mut callers = JoinSet::new();
-    const CALLERS: usize = 8;
     for number in 0..CALLERS {
         let (dock, is_over, calls) = (Arc::clone(&dock), Arc::clone(&is_over), Arc::clone(&calls));
         callers.spawn(async move {
-            let mut ticks =
-                interval(Duration::from_secs(1) * 8 / u32::try_from(CALLS_A_SECOND).unwrap());
+            let mut ticks = interval(Duration::from_secs(1) * CALLERS / CALLS_A_SECOND);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
             while !is_over.load(Ordering::Relaxed) {
                 ticks.tick().await;
-                let namespace = ["a", "b"][number % 2];
+                let namespace = if number % 2 == 0 { "a" } else { "b" };
                 let answer = dock.call(namespace, "hello", &json!({})).await;
                 assert_eq!(answer.status, 200, "{namespace}: {answer:?}");
                 let count = calls.fetch_add(1, Ordering::Relaxed);
