@@ -249,7 +249,7 @@ mod tests {
             "TOOLDOCK_UID is `root`; it must be a number",
             "MANAGER_PORT is `x`; it must be a port",
             "BEARER_TOKEN is too weak",
-            "TOOL_CALL_TIMEOUT_SECONDS is `soon`; it must be a number above 0",
+            "TOOL_CALL_TIMEOUT_SECONDS is `soon`; it must be a number from 1 to 86400",
             "MANAGER_INTERNAL_TOKEN is too weak",
             "INTERNAL_ALLOWED_CIDRS holds `here`",
         ]) {

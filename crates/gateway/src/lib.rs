@@ -337,6 +337,11 @@ impl Gateway {
         Arc::clone(self.initial_view(&mut self.clients(), &scope).catalog())
     }
 
+    /// How things are shown where a place does not say otherwise.
+    pub fn surface(&self) -> Surface {
+        self.0.scope.surface
+    }
+
     pub fn policies(&self) -> &Policies {
         &self.0.policies
     }

@@ -105,12 +105,14 @@ impl Gateway {
         };
         let fresh: Vec<_> =
             list.iter().filter(|(_, one)| !is_among(one, &former.list)).cloned().collect();
+        let unfinished = Unfinished(fresh.iter().map(|(_, upstream)| upstream.clone()).collect());
         for (_, upstream) in &fresh {
             upstream.settled().await;
         }
         let members = Arc::new(Members::new(list, &self.0.rules));
         self.0.metrics.count_for(members.iter().map(|(_, upstream)| upstream.name()));
         self.0.members.store(Arc::clone(&members));
+        unfinished.disarm();
         self.0.exchanges.fetch_add(1, Ordering::Relaxed);
         self.refresh_now();
         self.review_needs();
@@ -121,6 +123,23 @@ impl Gateway {
             old.retire();
         }
         done
+    }
+}
+
+/// Upstreams that were started and nobody knows of yet; they are ended when nobody waits for them any more.
+struct Unfinished(Vec<Upstream>);
+
+impl Unfinished {
+    fn disarm(mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        for upstream in &self.0 {
+            upstream.give_up();
+        }
     }
 }
 

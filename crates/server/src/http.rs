@@ -10,6 +10,7 @@ mod choice;
 mod connection;
 mod cors;
 mod crowd;
+mod docs;
 mod endpoint;
 mod events;
 mod exchange;

@@ -19,18 +19,21 @@ pub fn folder(cli: &Cli) -> Result<PathBuf, Misuse> {
     let folder = cli.data_dir.clone().or_else(default_folder).ok_or_else(|| {
         Misuse("there is no home folder; say with `--data-dir DIR` where to keep data".into())
     })?;
-    // Workers are at home elsewhere, where a relative path would mean something else.
-    Ok(std::path::absolute(&folder).unwrap_or(folder))
+    // Programs that are started elsewhere are told of it.
+    std::path::absolute(&folder).map_err(|error| unusable(&folder, &error))
 }
 
 /// The same, made if need be.
 fn open(cli: &Cli) -> anyhow::Result<PathBuf> {
     let folder = folder(cli)?;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(|error| {
-        let folder = folder.display();
-        Misuse(format!("can't use the data directory `{folder}`: {error}; name another one"))
-    })?;
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+    made.map_err(|error| unusable(&folder, &error))?;
     Ok(folder)
+}
+
+fn unusable(folder: &Path, error: &std::io::Error) -> Misuse {
+    let folder = folder.display();
+    Misuse(format!("can't use the data directory `{folder}`: {error}; name another one"))
 }
 
 fn default_folder() -> Option<PathBuf> {

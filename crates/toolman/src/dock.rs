@@ -14,13 +14,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use aws_lc_rs::digest::{SHA256, digest};
 use config::dock::{Dock, Folder, Manager, Manifest, Named, Sandbox, folders};
+use futures_util::stream::{self, StreamExt as _};
 use gateway::Member;
 use mcp::items::{Inventory, Kind};
 use mcp::text::hexadecimal;
+use tokio::task::spawn_blocking;
 use upstream::confine::{self, Confinement, Level};
+use upstream::guard::Bounds;
 use upstream::launch::{Launch, Spawner};
 use upstream::limits::RESTART_DELAY_MAX;
+use upstream::python::admission::Admission;
 use upstream::python::environment::{Interpreter, Wish};
+use upstream::python::lease::{self, Lease};
 use upstream::python::{Pace, Worker, runtime, scan};
 use upstream::supervisor::{Restart, Settings};
 use upstream::template::Template;
@@ -31,6 +36,10 @@ use crate::data_dir::replace;
 const RESULT_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// The Python that is used unless another one is named.
 const PYTHON: &str = "python3";
+/// How many folders are made ready at the same time.
+const AT_ONCE: usize = 4;
+/// Of what is made for a namespace, how much is kept though nobody uses it: the newest, and the one before.
+const KEPT: usize = 2;
 
 /// Where everything of the dock is.
 pub struct Site {
@@ -53,13 +62,26 @@ struct Places {
     scratch: PathBuf,
 }
 
+/// What was made ready for a folder.
+struct Made {
+    offer: Arc<Inventory>,
+    faults: Vec<String>,
+    lease: Lease,
+}
+
+/// Our own Python files.
+struct Runtime {
+    path: PathBuf,
+    lease: Lease,
+}
+
 /// What became of all folders.
 #[derive(Default)]
 pub struct Mustered {
     pub members: Vec<Member>,
     /// Namespaces whose environments were built anew.
     pub synced: Vec<String>,
-    /// What is no namespace though it lies among them.
+    /// What is wrong with them, and what is no namespace though it lies among them.
     pub problems: Vec<String>,
 }
 
@@ -96,21 +118,11 @@ impl Site {
     }
 
     /// The folders that are there now, and what is none though it lies among them.
-    fn find(&self) -> (Vec<Folder>, Vec<String>) {
-        let mut found: Vec<_> = self.named.iter().map(Named::read).collect();
-        if !self.has_tools {
-            return (found, Vec::new());
-        }
-        let (among, mut problems) = folders(&self.tools());
-        for folder in among {
-            if self.named.iter().any(|named| named.name == folder.name) {
-                let path = folder.path.display();
-                problems.push(format!("{path}: a server of this name is configured already"));
-            } else {
-                found.push(folder);
-            }
-        }
-        (found, problems)
+    async fn find(&self) -> (Vec<Folder>, Vec<String>) {
+        let named = self.named.clone();
+        let tools = self.has_tools.then(|| self.tools());
+        let found = spawn_blocking(move || find(&named, tools.as_deref())).await;
+        found.unwrap_or_else(|_| (Vec::new(), vec!["the folders can't be read".to_owned()]))
     }
 
     /// All upstreams in their order: servers, with the folders that are named among them, and then the others.
@@ -138,7 +150,7 @@ impl Site {
 
     /// Reads all folders and makes ready what they need. TD-114
     pub async fn muster(&self) -> Mustered {
-        let (found, problems) = self.find();
+        let (found, problems) = self.find().await;
         let mut mustered = Mustered { problems, ..Mustered::default() };
         if found.is_empty() {
             return mustered;
@@ -151,10 +163,16 @@ impl Site {
                 return mustered;
             }
         };
-        for folder in found {
-            let (member, is_synced) = self.member(folder, &runtime).await;
+        let runtime = self.leased(runtime);
+        let members = found.into_iter().map(|folder| self.member(folder, &runtime));
+        let members: Vec<_> = stream::iter(members).buffered(AT_ONCE).collect().await;
+        for (member, is_synced) in members {
             if is_synced {
                 mustered.synced.push(member.upstream.name.to_string());
+            }
+            if let Launch::Worker(worker) = &member.upstream.launch {
+                let place = |fault: &String| format!("{}: {fault}", worker.name);
+                mustered.problems.extend(worker.faults.iter().map(place));
             }
             mustered.members.push(member);
         }
@@ -162,47 +180,73 @@ impl Site {
     }
 
     /// A folder as an upstream, and whether its environment was built anew.
-    pub async fn member(&self, mut folder: Folder, runtime: &Path) -> (Member, bool) {
-        let scratch = self.data.join("scratch").join(folder.name.as_str());
-        match served::copy(&folder, &self.data.join("served").join(folder.name.as_str())) {
-            Ok(copied) => folder = copied,
-            Err(error) => folder.faults.push(format!("is served from where it lies: {error}")),
-        }
-        if folder.is_refused {
-            // Its worker finds nothing to run: what it may do is not known.
-            folder.sources.clear();
-            folder.path = scratch.clone();
-        }
-        let mut faults = folder.faults.clone();
+    async fn member(&self, folder: Folder, runtime: &Runtime) -> (Member, bool) {
+        let (mut folder, copy) = self.served(folder).await;
+        let mut faults = std::mem::take(&mut folder.faults);
         let named = folder.manifest.python.as_deref().or(self.dock.python.as_deref());
         let program = PathBuf::from(named.unwrap_or(PYTHON));
+        if folder.is_refused {
+            // Nothing is made ready for it: what it may do is not known.
+            folder.sources.clear();
+            let places = self.places_of(&folder, program, runtime);
+            let offer = Arc::default();
+            return (self.worker(folder, places, Made { offer, faults, lease: copy }), false);
+        }
         let interpreter = self.interpreter(&program).await.unwrap_or_else(|problem| {
             // HARDENING X11
             faults.push(format!("has no Python: {problem}; install it, or name another"));
             Interpreter { path: program, version: String::new() }
         });
         let (python, is_new) = self.environment(&folder, &interpreter, &mut faults).await;
-        let (offer, withheld) = self.offer(&folder, &interpreter, runtime, &mut faults).await;
-        let places = Places {
-            tools: folder.path.clone(),
-            python: python.clone(),
-            runtime: runtime.to_owned(),
-            scratch,
-        };
+        let offer = self.offer(&folder, &interpreter, &runtime.path, &mut faults).await;
+        let places = self.places_of(&folder, python, runtime);
+        let lease = self.keep(folder.name.as_str(), &places, copy.and(&runtime.lease));
         if let Err(error) = fs::create_dir_all(&places.scratch) {
             faults.push(format!("`{}` can't be made: {error}", places.scratch.display()));
         }
+        let made = Made { offer: Arc::new(offer), faults, lease };
+        (self.worker(folder, places, made), is_new)
+    }
+
+    /// A folder as it lies in the copy that is served. One that can't be copied is refused: what would run is not what
+    /// was read.
+    async fn served(&self, folder: Folder) -> (Folder, Lease) {
+        if folder.is_refused {
+            return (folder, Lease::default());
+        }
+        let parent = self.data.join("served").join(folder.name.as_str());
+        let original = folder.clone();
+        let copied = spawn_blocking(move || served::copy(&original, &parent)).await;
+        let copied =
+            copied.unwrap_or_else(|_| Err(std::io::Error::other("the copying has failed")));
+        copied.unwrap_or_else(|error| {
+            let mut folder = folder;
+            folder.is_refused = true;
+            folder.faults.push(format!("can't be copied, so it is not served: {error}"));
+            (folder, Lease::default())
+        })
+    }
+
+    fn places_of(&self, folder: &Folder, python: PathBuf, runtime: &Runtime) -> Places {
+        Places {
+            tools: folder.path.clone(),
+            python,
+            runtime: runtime.path.clone(),
+            scratch: self.data.join("scratch").join(folder.name.as_str()),
+        }
+    }
+
+    fn worker(&self, folder: Folder, places: Places, made: Made) -> Member {
+        let Made { offer, mut faults, lease } = made;
         let manifest = &folder.manifest;
         let worker = Worker {
             name: folder.name.to_string(),
-            folder: folder.path,
-            interpreter: python,
-            runtime: runtime.to_owned(),
-            env: environment_of(&folder.manifest, folder.name.as_str(), &mut faults),
+            env: environment_of(manifest, folder.name.as_str(), &mut faults),
+            admission: admission_of(&folder),
             version: folder.version,
-            offer: Arc::new(offer),
-            withheld,
+            offer,
             faults,
+            is_refused: folder.is_refused,
             is_eager: manifest.is_eager.unwrap_or(self.dock.is_eager),
             pace: Pace {
                 calls_max: manifest.calls_max.unwrap_or(self.dock.calls_max),
@@ -210,8 +254,16 @@ impl Site {
                 calls_a_minute: manifest.calls_a_minute.or(self.dock.calls_a_minute),
                 result_bytes_max: RESULT_BYTES_MAX,
             },
-            confinement: self.confinement(&folder.manifest, &places),
+            confinement: self.confinement(manifest, &places),
+            bounds: Bounds {
+                processes_max: manifest.processes_max.unwrap_or(self.dock.processes_max),
+                memory_bytes_max: self.memory_bytes_max(manifest),
+            },
+            folder: places.tools,
+            interpreter: places.python,
+            runtime: places.runtime,
             scratch: places.scratch,
+            lease,
         };
         let call_timeout = manifest.call_timeout.unwrap_or(self.dock.call_timeout);
         let upstream = Settings {
@@ -219,7 +271,34 @@ impl Site {
             call_timeout,
             ..Settings::new(folder.name, Launch::Worker(worker))
         };
-        (Member { namespace: folder.namespace, upstream }, is_new)
+        Member { namespace: folder.namespace, upstream }
+    }
+
+    /// Our own Python files, in use; those of other versions that nobody uses are removed.
+    fn leased(&self, path: PathBuf) -> Runtime {
+        let mut lease = Lease::default();
+        hold(&mut lease, &path);
+        lease::freshen(&path);
+        lease::tidy(&self.data.join("runtime"), KEPT);
+        Runtime { path, lease }
+    }
+
+    /// Keeps what a namespace needs from being removed, and removes what was made for it earlier and nobody uses.
+    fn keep(&self, namespace: &str, places: &Places, mut lease: Lease) -> Lease {
+        for (kind, path) in [
+            ("served", Some(places.tools.as_path())),
+            ("venvs", places.python.parent().and_then(Path::parent)),
+        ] {
+            let parent = self.data.join(kind).join(namespace);
+            if let Some(path) = path.filter(|path| path.starts_with(&parent)) {
+                if kind != "served" {
+                    hold(&mut lease, path);
+                }
+                lease::freshen(path);
+                lease::tidy(&parent, KEPT);
+            }
+        }
+        lease
     }
 
     /// What the worker of a folder may touch.
@@ -238,14 +317,18 @@ impl Site {
         let mut writes = confine::common_writes();
         writes.push(places.scratch.clone());
         writes.extend(manifest.writes.iter().cloned());
-        let memory_mb = manifest.memory_mb.unwrap_or(self.dock.memory_mb);
         Some(Confinement {
             reads,
             writes,
             has_network: manifest.network.unwrap_or(self.dock.network),
-            memory_bytes_max: u64::from(memory_mb) * 1024 * 1024,
+            memory_bytes_max: self.memory_bytes_max(manifest),
             least,
         })
+    }
+
+    /// How much memory a worker may have, and each of its processes.
+    fn memory_bytes_max(&self, manifest: &Manifest) -> u64 {
+        u64::from(manifest.memory_mb.unwrap_or(self.dock.memory_mb)) * 1024 * 1024
     }
 
     async fn interpreter(&self, program: &Path) -> Result<Interpreter, String> {
@@ -285,14 +368,14 @@ impl Site {
         }
     }
 
-    /// What a folder offers as far as its sources tell, and what of it is withheld. TD-18, TD-38
+    /// What a folder offers as far as its sources tell. TD-18, TD-38
     async fn offer(
         &self,
         folder: &Folder,
         interpreter: &Interpreter,
         runtime: &Path,
         faults: &mut Vec<String>,
-    ) -> (Inventory, Vec<String>) {
+    ) -> Inventory {
         let read = self.read_sources(folder, interpreter, runtime).await;
         let read = read.unwrap_or_else(|problem| {
             faults.push(format!("can't be read: {problem}"));
@@ -306,21 +389,14 @@ impl Site {
         let mut inventory = Inventory::default();
         inventory.set(Kind::Tool, tools);
         let mut known: Vec<String> = Vec::new();
-        let mut withheld = Vec::new();
+        let admission = admission_of(folder);
         inventory.retain(|tool| {
-            let name = tool.name();
-            let manifest = &folder.manifest;
-            let is_hidden = manifest.allow.as_ref().is_some_and(|allow| !allow.matches_name(name))
-                || manifest.deny.as_ref().is_some_and(|deny| deny.matches_name(name));
-            if is_hidden {
-                withheld.push(name.to_owned());
-            }
             // The first of two keeps the name; the worker says so.
-            let is_first = !known.iter().any(|other| other == name);
-            known.push(name.to_owned());
-            is_first && !is_hidden
+            let is_first = !known.iter().any(|other| other == tool.name());
+            known.push(tool.name().to_owned());
+            is_first && admission.admits(tool.name())
         });
-        (inventory, withheld)
+        inventory
     }
 
     /// What was found in each source, now or when it was last read.
@@ -356,6 +432,31 @@ impl Site {
     }
 }
 
+/// All folders, and what is none though it lies among them: those that are named, and those in the folder of tools.
+fn find(named: &[Named], tools: Option<&Path>) -> (Vec<Folder>, Vec<String>) {
+    let mut found: Vec<_> = named.iter().map(Named::read).collect();
+    let (among, mut problems) = tools.map(folders).unwrap_or_default();
+    for folder in among {
+        if named.iter().any(|named| named.name == folder.name) {
+            let path = folder.path.display();
+            problems.push(format!("{path}: a server of this name is configured already"));
+        } else {
+            found.push(folder);
+        }
+    }
+    (found, problems)
+}
+
+/// Which tools a folder lets others see, whatever else it defines. TD-18
+fn admission_of(folder: &Folder) -> Admission {
+    let (allow, deny) = (folder.manifest.allow.clone(), folder.manifest.deny.clone());
+    // The version covers what is written of it.
+    Admission::new(folder.version.clone(), move |name| {
+        allow.as_ref().is_none_or(|allow| allow.matches_name(name))
+            && !deny.as_ref().is_some_and(|deny| deny.matches_name(name))
+    })
+}
+
 /// The variables of a worker: what is declared, and the secrets that are named. TD-60
 fn environment_of(
     manifest: &Manifest,
@@ -375,4 +476,11 @@ fn environment_of(
         }
     }
     variables
+}
+
+/// Takes a folder into use; one that can't be is removed when others have taken its place.
+fn hold(lease: &mut Lease, folder: &Path) {
+    if let Err(error) = lease.add(folder) {
+        tracing::warn!(folder = %folder.display(), %error, "can't be locked");
+    }
 }

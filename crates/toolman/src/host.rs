@@ -17,7 +17,7 @@ use config::variables::Variables;
 use config::{Config, Route};
 use gateway::library::InMemory;
 use gateway::{Gateway, Member, Pace, Settings};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use upstream::launch::Spawner;
 
@@ -34,6 +34,8 @@ pub struct Host {
     pub source: Source,
     /// Reads again what is served, where that can change.
     pub reloader: Option<Arc<Reloader>>,
+    /// Wishes for that, as signals.
+    pub hangups: Option<Signal>,
     trail: Option<Trail>,
 }
 
@@ -56,6 +58,8 @@ pub struct Plan {
     folders: Vec<Named>,
     /// What the environment says.
     pub variables: Variables,
+    /// Signals that wish for a reload, if they are heard.
+    hangups: Option<Signal>,
     /// Where the secrets are, if somebody has looked already: a key from a pipe can be read once.
     safe: Option<Arc<Store>>,
 }
@@ -107,6 +111,7 @@ impl Plan {
             has_tools: true,
             folders: Vec::new(),
             variables,
+            hangups: None,
             safe: None,
         })
     }
@@ -150,6 +155,7 @@ impl Plan {
             dock: dock_of(dock.unwrap_or_default())?,
             folders,
             variables,
+            hangups: None,
             safe: None,
         })
     }
@@ -177,6 +183,18 @@ impl Plan {
         usual
     }
 
+    /// The same, where a hangup means a reload from now on: one that comes while packages are installed must not end us.
+    pub fn reloadable(mut self) -> std::io::Result<Plan> {
+        if self.has_folders() {
+            self.hangups = Some(signal(SignalKind::hangup())?);
+        }
+        Ok(self)
+    }
+
+    fn has_folders(&self) -> bool {
+        self.has_tools || !self.folders.is_empty()
+    }
+
     /// The same, with an audit trail unless the file says otherwise.
     pub fn audited(mut self) -> Plan {
         self.audit.get_or_insert_default();
@@ -184,10 +202,11 @@ impl Plan {
     }
 
     pub async fn start(self, cli: &Cli) -> Result<Host, Misuse> {
+        let has_folders = self.has_folders();
         let mut settings = Settings { library: Arc::new(Library::of(cli)), ..self.settings };
         let spawner = Spawner::with_secrets(own_binary(), self.safe.or_else(|| safe::open(cli)));
         let fixed = settings.upstreams.clone();
-        let site = if self.has_tools || !self.folders.is_empty() {
+        let site = if has_folders {
             let (data, dock) = (data_dir::folder(cli)?, (self.dock, self.has_tools));
             Some(Site::new(Arc::clone(&spawner), data, dock, self.folders))
         } else {
@@ -207,7 +226,7 @@ impl Plan {
             ..audit
         });
         let trail = audit.and_then(|audit| Trail::start(cli, &audit, &gateway));
-        Ok(Host { gateway, source: self.source, reloader, trail })
+        Ok(Host { gateway, source: self.source, reloader, hangups: self.hangups, trail })
     }
 
     /// What the file says of the audit trail, if there is a file.
@@ -279,7 +298,8 @@ fn variables_hold(variables: &Variables, log_level: Option<&str>) {
 
 /// The folder of Python tools in the data directory, if there is one and it was named.
 fn docked(cli: &Cli) -> Option<PathBuf> {
-    let tools = cli.data_dir.as_ref()?.join("tools");
+    cli.data_dir.as_ref()?;
+    let tools = data_dir::folder(cli).ok()?.join("tools");
     tools.is_dir().then_some(tools)
 }
 

@@ -3,11 +3,14 @@
 pub mod request;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use config::dock::Manager;
 use gateway::{Gateway, Member};
 use serde_json::json;
 use server::http::reload::Reload;
+use tokio::signal::unix::Signal;
+use tokio::sync::Mutex;
 
 use crate::cli::{Cli, Misuse};
 use crate::data_dir;
@@ -19,11 +22,16 @@ pub struct Reloader {
     /// Upstreams that stay as they are.
     fixed: Vec<Member>,
     gateway: Gateway,
+    /// How many reloads have begun.
+    begun: AtomicU64,
+    /// Held by the one that runs; what the last one was, and what it did.
+    last: Mutex<(u64, String)>,
 }
 
 impl Reloader {
     pub fn new(site: Site, fixed: Vec<Member>, gateway: Gateway) -> Reloader {
-        Reloader { site, fixed, gateway }
+        let (begun, last) = (AtomicU64::new(0), Mutex::default());
+        Reloader { site, fixed, gateway, begun, last }
     }
 
     /// What tells the folders from what they were; see [`watch::look`].
@@ -33,7 +41,28 @@ impl Reloader {
     }
 
     /// Reads all folders again, and exchanges the workers of those that have changed; what was done. TD-114, TD-115
-    pub async fn reload(&self) -> String {
+    ///
+    /// It goes on to its end, whoever leaves meanwhile, and one at a time; those who ask while it runs share the next one.
+    pub async fn reload(self: &Arc<Self>) -> String {
+        let reloader = Arc::clone(self);
+        let run = tokio::spawn(async move {
+            let asked = reloader.begun.load(Ordering::SeqCst);
+            let mut last = reloader.last.lock().await;
+            // One that began after this was asked for has seen all that there is to be seen.
+            if last.0 <= asked {
+                let number = reloader.begun.fetch_add(1, Ordering::SeqCst) + 1;
+                *last = (number, reloader.run().await);
+            }
+            last.1.clone()
+        });
+        run.await.unwrap_or_else(|error| {
+            tracing::error!("a reload has failed: {error}");
+            let problem = "the reload has failed; see the log, and ask again";
+            json!({"reloaded": false, "problems": [problem]}).to_string()
+        })
+    }
+
+    async fn run(&self) -> String {
         let mustered = self.site.muster().await;
         for problem in &mustered.problems {
             tracing::warn!("{problem}");
@@ -67,15 +96,14 @@ pub fn on_change(reloader: &Arc<Reloader>) {
 }
 
 /// Reloads whenever SIGHUP comes.
-pub fn on_hangup(reloader: Arc<Reloader>) -> std::io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut hangup = signal(SignalKind::hangup())?;
+pub fn on_hangup(reloader: &Arc<Reloader>, hangups: Option<Signal>) {
+    let Some(mut hangups) = hangups else { return };
+    let reloader = Arc::clone(reloader);
     tokio::spawn(async move {
-        while hangup.recv().await.is_some() {
+        while hangups.recv().await.is_some() {
             reloader.reload().await;
         }
     });
-    Ok(())
 }
 
 /// Reloads when the manager asks; its token is made where none is given.

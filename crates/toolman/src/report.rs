@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 
-use catalog::snapshot::{Catalog, Item};
+use catalog::snapshot::{Catalog, Collision, Item};
+use catalog::surface::Surface;
 use catalog::tokens;
 use comfy_table::Table;
 use gateway::Gateway;
 use mcp::items::Kind;
+use mcp::names::UpstreamName;
 use mcp::text::tame;
 use serde_json::{Value, json};
 use upstream::supervisor::Upstream;
@@ -50,7 +52,7 @@ impl Report {
                 ));
             }
         }
-        let collision = |collision: &catalog::snapshot::Collision| {
+        let collision = |collision: &Collision| {
             let keeper = match &collision.kept {
                 Some(keeper) => format!("`{keeper}`, which is listed first"),
                 None => "toolman itself".into(),
@@ -58,9 +60,19 @@ impl Report {
             let (kind, name) = (collision.kind.noun(), &collision.name);
             format!("{kind} `{name}` of `{}`: the name belongs to {keeper}", collision.dropped)
         };
+        // Where a client sees one namespace only, another one may have the same names.
+        let namespace = |name: &UpstreamName| {
+            let found = gateway.upstreams().find(|(_, upstream)| upstream.name() == name);
+            found.map(|(namespace, _)| namespace)
+        };
+        let is_seen = |collision: &&Collision| {
+            let is_apart = |kept: &UpstreamName| namespace(kept) != namespace(&collision.dropped);
+            gateway.surface() != Surface::Namespace
+                || !collision.kept.as_ref().is_some_and(is_apart)
+        };
         Report {
             rows: gateway.upstreams().map(|(_, upstream)| Row::of(&upstream, &catalog)).collect(),
-            collisions: catalog.collisions().iter().map(collision).collect(),
+            collisions: catalog.collisions().iter().filter(is_seen).map(collision).collect(),
             withheld,
         }
     }

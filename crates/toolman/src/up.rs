@@ -1,7 +1,6 @@
 //! `toolman up`: the newcomer's command.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
 
 use config::http::Http;
 use gateway::auth::Keys;
@@ -21,7 +20,7 @@ pub async fn run(cli: &Cli, up: &Up) -> anyhow::Result<i32> {
             format!("`{listen}` is not an address of this machine alone; use `toolman serve`");
         return Err(Misuse(reason).into());
     }
-    let plan = Plan::read_or_demo(cli)?.audited().with_key(cli);
+    let plan = Plan::read_or_demo(cli)?.audited().with_key(cli).reloadable()?;
     let token = data_dir::token(cli, &Http::default())?;
     let settings = door::settings(&plan, Keys::new(&token))?;
     let listener = bind(up.listen.unwrap_or_else(|| plan.listen(serve::LISTEN)))?;
@@ -49,14 +48,14 @@ fn open(listen: SocketAddr) -> std::io::Result<TcpListener> {
 /// Serves until a signal comes; says so when every server has answered.
 pub async fn serve_until_stopped(
     cli: &Cli,
-    host: Host,
+    mut host: Host,
     listener: TcpListener,
     mut settings: Settings,
     banner: impl Fn(&Host) -> String,
 ) -> anyhow::Result<i32> {
     let stop = stop_on_signals()?;
     if let Some(reloader) = &host.reloader {
-        reload::on_hangup(Arc::clone(reloader))?;
+        reload::on_hangup(reloader, host.hangups.take());
         reload::on_change(reloader);
         settings.reload = reload::on_request(cli, reloader)?;
     }

@@ -179,7 +179,11 @@ impl Upstream {
             Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => Default::default(),
         };
         let status = Status {
-            phase: if rest::rests_at_first(&settings) { Phase::Resting } else { Phase::Starting },
+            phase: match Upstream::refusal(&settings) {
+                Some(reason) => Phase::Down { reason },
+                None if rest::rests_at_first(&settings) => Phase::Resting,
+                None => Phase::Starting,
+            },
             introduction: None,
             startup: None,
             problems,
@@ -260,6 +264,7 @@ impl Upstream {
 
     /// Makes a request; see [`Connection::call`].
     pub async fn call(&self, call: Call<'_>) -> Result<Answer, Error> {
+        self.check_admitted(&call)?;
         let _turn = self.turn().await?;
         let connection = self.connection_for(&call).await?;
         match connection.call(&call).await {
@@ -400,6 +405,9 @@ impl Upstream {
         let mut renewals = 0;
         if self.is_lazy() || self.is_worker() {
             self.tell_changed();
+        }
+        if Upstream::refusal(self.settings()).is_some() {
+            return self.0.stop.cancelled().await;
         }
         while self.is_needed().await {
             let mark = self.safe_mark();

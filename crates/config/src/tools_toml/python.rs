@@ -9,6 +9,7 @@ use super::server::variables;
 use super::texts::{Means, expanded};
 use crate::dock::{Manifest, check_name, unfit};
 use crate::fault::Faults;
+use crate::limits::{DOCK_CALLS_MAX, DOCK_MEMORY_MB_MIN};
 use crate::reader::{Section, Value};
 
 /// Keys of other servers.
@@ -83,12 +84,14 @@ fn manifest(section: &mut Section<'_>, means: Means<'_>, faults: &mut Faults<'_>
         None => Some(name.to_owned()),
     });
     let secrets = secrets.collect();
-    let mut number = |key: &'static str| {
-        let number = section.get(key)?.number(1, u32::MAX.into(), faults)?;
+    let mut number = |key: &'static str, least: u32, most: u32| {
+        let number = section.get(key)?.number(least.into(), most.into(), faults)?;
         u32::try_from(number).ok()
     };
-    let calls_max = number("max_concurrency").and_then(|calls| usize::try_from(calls).ok());
-    let (calls_a_minute, memory_mb) = (number("rate_limit"), number("memory_mb"));
+    let calls_max = number("max_concurrency", 1, DOCK_CALLS_MAX);
+    let calls_a_minute = number("rate_limit", 1, u32::MAX);
+    let memory_mb = number("memory_mb", DOCK_MEMORY_MB_MIN, u32::MAX);
+    let processes_max = number("processes", 1, u32::MAX);
     let mut switch = |key: &'static str| section.get(key)?.boolean(faults);
     let (network, sandbox, is_eager) = (switch("network"), switch("sandbox"), switch("eager"));
     let mut paths = |key: &'static str| {
@@ -108,7 +111,8 @@ fn manifest(section: &mut Section<'_>, means: Means<'_>, faults: &mut Faults<'_>
         reads,
         writes,
         memory_mb,
-        calls_max,
+        processes_max,
+        calls_max: calls_max.and_then(|calls| usize::try_from(calls).ok()),
         calls_a_minute,
         is_eager,
         allow: globs("allow"),

@@ -20,6 +20,7 @@ use tokio_util::task::TaskTracker;
 
 use super::checks::{Checks, Proof};
 use super::crowd::Crowd;
+use super::docs;
 use super::events::{self, Body};
 use super::exchange::{
     Refused, Streaming, Work, empty, error, first_of, json, not_allowed, plain, read, refuse,
@@ -97,8 +98,16 @@ impl Endpoint {
             Some(proof) => Some(proof),
             None => self.check(traffic, head)?,
         };
-        if matches!(head.path(), "/health" | "/healthz" | "/readyz") && head.method == Method::GET {
-            return Ok(self.health(head.path(), proof.as_deref()));
+        match (head.path(), head.method) {
+            ("/health" | "/healthz" | "/readyz", &Method::GET) => {
+                return Ok(self.health(head.path(), proof.as_deref()));
+            }
+            (path, &Method::GET) if path.starts_with("/docs") => {
+                if let Some(page) = docs::at(path) {
+                    return Ok(page);
+                }
+            }
+            _ => {}
         }
         if head.path() == "/reload" {
             return Box::pin(self.reload(traffic, proof.as_deref(), head)).await;

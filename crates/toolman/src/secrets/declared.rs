@@ -23,7 +23,9 @@ type Declared = BTreeMap<String, BTreeSet<Key>>;
 
 pub fn check(cli: &Cli, store: &Store, only: Option<&str>, as_json: bool) -> anyhow::Result<i32> {
     let mut declared = in_configuration(cli)?;
-    in_folders(&store.folder().join("tools"), &mut declared)?;
+    let dock = host::configuration(cli)?.and_then(|config| config.dock);
+    let tools = dock.and_then(|dock| dock.folder);
+    in_folders(&tools.unwrap_or_else(|| store.folder().join("tools")), &mut declared)?;
     if let Some(only) = only {
         let found = declared.remove(only).unwrap_or_default();
         declared = BTreeMap::from([(only.to_owned(), found)]);

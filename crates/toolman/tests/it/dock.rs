@@ -1,13 +1,19 @@
 //! Folders of Python tools, served by the real binary with real workers.
 
 mod arguments;
+mod bombs;
 mod conditions;
 mod environments;
 mod escapes;
 mod faults;
+mod hostile;
 mod named;
+mod openapi;
 mod records;
 mod reloads;
+mod reported;
+mod storms;
+mod together;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

@@ -72,7 +72,7 @@ fn what_does_not_go_together_is_told_with_its_place() {
     check(
         "[[servers]]\npython = 'nowhere'\nmemory_mb = 0\nallow = 'x'\n",
         "2:10: `python` is `nowhere`, where no folder is; name one with tools\n\
-         3:13: `memory_mb` is 0; it must be from 1 to 4294967295\n\
+         3:13: `memory_mb` is 0; it must be from 64 to 4294967295\n\
          4:9: `allow` is a string; it must be an array",
     );
     check(
