@@ -1,10 +1,15 @@
 """Several tools in one file: each function that is decorated with @tool is one."""
 
-from fastmcp.tools import tool
+from typing import Annotated
+
+from fastmcp.tools import Field, tool
+
+# Of larger ones the product could be infinite, which JSON can't say.
+Number = Annotated[float, Field(ge=-1e100, le=1e100)]
 
 
 @tool
-def add(a: float, b: float) -> float:
+def add(a: Number, b: Number) -> float:
     """Add two numbers together.
 
     Args:
@@ -18,7 +23,7 @@ def add(a: float, b: float) -> float:
 
 
 @tool
-def multiply(a: float, b: float) -> float:
+def multiply(a: Number, b: Number) -> float:
     """Multiply two numbers.
 
     Args:

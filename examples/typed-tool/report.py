@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal, Optional
 
 from fastmcp import Context
-from fastmcp.tools import tool
+from fastmcp.tools import Field, tool
 from fastmcp.utilities.types import Image
 
 
@@ -46,9 +46,9 @@ def file_ticket(ticket: Ticket, dry_run: bool = False) -> Ticket:
 
 @tool
 async def sum_up(
-    numbers: list[float],
+    numbers: list[Annotated[float, Field(ge=-1e100, le=1e100)]],
     how: Literal["sum", "mean"] = "sum",
-    digits: Annotated[int, "Digits after the point"] = 2,
+    digits: Annotated[int, Field(ge=0, le=15, description="Digits after the point")] = 2,
     ctx: Optional[Context] = None,
 ) -> float:
     """Add numbers up and tell how far it is."""
@@ -60,9 +60,12 @@ async def sum_up(
     return round(total / max(len(numbers), 1) if how == "mean" else total, digits)
 
 
+Part = Annotated[int, Field(ge=0, le=255)]
+
+
 @tool(annotations={"readOnlyHint": True})
-def swatch(red: int, green: int, blue: int) -> Image:
-    """Draw a small square of one colour, each part of it from 0 to 255."""
+def swatch(red: Part, green: Part, blue: Part) -> Image:
+    """Draw a small square of one colour."""
     row = b"\0" + bytes((red, green, blue)) * 8
     data = zlib.compress(row * 8)
 

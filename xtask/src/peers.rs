@@ -62,10 +62,11 @@ fn install_sets(home: &Path, sets: &[Set]) -> Result<Vec<&'static str>, String> 
 }
 
 /// The Python environments. Each is pinned by a file of its name.
-const PYTHON: [&str; 10] = [
+const PYTHON: [&str; 11] = [
     "sdk1",
     "sdk2",
     "checks",
+    "openapi",
     "mcp-2024-11-05",
     "mcp-2025-03-26",
     "mcp-2025-06-18",

@@ -112,7 +112,16 @@ pub fn start_toolman(
     surface: &str,
     above: &[String],
 ) -> anyhow::Result<Running> {
-    let folder = folder(scene, surface)?;
+    let running = start_toolman_in(folder(scene, surface)?, binary, above)?;
+    Ok(Running { door: Door { dialect: scene.dialect, ..running.door }, ..running })
+}
+
+/// Starts Toolman over HTTP with the configuration that a folder has, and waits until it serves.
+pub fn start_toolman_in(
+    folder: TempDir,
+    binary: &Path,
+    above: &[String],
+) -> anyhow::Result<Running> {
     let port = free_port()?;
     let mut command = below(above, binary);
     command
@@ -120,7 +129,7 @@ pub fn start_toolman(
         .current_dir(folder.path())
         .env("BEARER_TOKEN", TOKEN);
     let (process, _) = Process::with_line(quiet(&mut command, folder.path()))?;
-    let door = door(port, scene.dialect, Some(TOKEN), "s0_");
+    let door = door(port, Dialect::Legacy, Some(TOKEN), "s0_");
     Ok(Running { process: Some(process), door, folder })
 }
 

@@ -153,6 +153,12 @@ pub fn memory_kib(pid: u32) -> anyhow::Result<u64> {
 
 /// All processes below one, however deep, that run a program.
 pub fn below(pid: u32, program: &Path) -> Vec<u32> {
+    // The first word of its command line: the guard of a server only names it later.
+    below_that(pid, |words| words.first() == Some(&program.as_os_str().as_bytes()))
+}
+
+/// All processes below one, however deep, whose command line is such.
+pub fn below_that(pid: u32, is_such: impl Fn(&[&[u8]]) -> bool) -> Vec<u32> {
     let mut found = Vec::new();
     let mut to_look_at = vec![pid];
     while let Some(pid) = to_look_at.pop() {
@@ -161,9 +167,9 @@ pub fn below(pid: u32, program: &Path) -> Vec<u32> {
             let children = children.unwrap_or_default();
             for child in children.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()) {
                 to_look_at.push(child);
-                // The first word of its command line: the guard of a server only names it later.
                 let line = fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
-                if line.split(|byte| *byte == 0).next() == Some(program.as_os_str().as_bytes()) {
+                let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+                if is_such(&words) {
                     found.push(child);
                 }
             }

@@ -1,9 +1,10 @@
 //! The benchmark: the same work for all contestants in the same run, in rounds that take turns.
 //!
-//! `works` says what is asked, `special` measures what is no load, `still` counts; `results` are
-//! shown by `table` and `plot`.
+//! `works` says what is asked, `special` measures what is no load, `python` calls Python tools, `still` counts;
+//! `results` are shown by `table` and `plot`.
 
 pub mod plot;
+mod python;
 pub mod results;
 pub mod special;
 pub mod still;
@@ -62,6 +63,13 @@ pub fn run(settings: &Settings) -> anyhow::Result<()> {
         print!("{}", table::work(&work));
         results.works.push(work);
         save(settings, &results)?;
+    }
+    if settings.wants('g') {
+        for work in python::all(settings)? {
+            print!("{}", table::work(&work));
+            results.works.push(work);
+            save(settings, &results)?;
+        }
     }
     if settings.wants('s') {
         results.still = still::count(settings)?;

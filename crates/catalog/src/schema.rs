@@ -1,5 +1,7 @@
 //! JSON Schemas that the operator writes: read once, then asked about values.
 
+pub mod sure;
+
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 

@@ -2,27 +2,30 @@
 //!
 //! Nothing is run here. What is wrong with one file or folder is kept beside it: the others are served.
 
+pub mod files;
 mod manifest;
+mod reading;
 
 use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use aws_lc_rs::digest::{Context, SHA256};
 use ipnet::IpNet;
 use mcp::names::{Namespace, UpstreamName};
-use mcp::text::hexadecimal;
 use toml::de::DeTable;
+use upstream::confine::Level;
 use upstream::limits::CALL_TIMEOUT;
 use upstream::python::environment;
 use upstream::python::scan::Source;
 
-pub use manifest::Manifest;
+pub use manifest::{Manifest, unfit};
 
+use self::reading::Reading;
 use crate::Environment;
 use crate::http::weakness;
-use crate::limits::{DOCK_BYTES_MAX, DOCK_FILES_MAX, TOOL_FILE_BYTES_MAX};
+use crate::limits::{DOCK_CALLS_MAX, DURATION_MAX};
+use crate::variables::switch;
 
 /// The namespace of the manager.
 const RESERVED: &str = "_system";
@@ -36,8 +39,8 @@ pub enum Sandbox {
     Off,
     /// As far as the kernel can.
     BestEffort,
-    /// Without it, no worker is started.
-    Required,
+    /// No worker is started that can't be confined so far.
+    Required(Level),
 }
 
 /// How folders of tools are served, unless a folder says otherwise of itself.
@@ -60,8 +63,12 @@ pub struct Dock {
     /// What folders may ask to read and to write where confinement is required.
     pub allow_reads: Vec<PathBuf>,
     pub allow_writes: Vec<PathBuf>,
+    /// Processes of a worker, itself included.
+    pub processes_max: u32,
     /// Whether folders are looked at by themselves, and how long they must be quiet before.
     pub watches: Option<Duration>,
+    /// Where the manager may be that asks for a reload, unless the environment says so.
+    pub managers: Option<Vec<IpNet>>,
 }
 
 impl Default for Dock {
@@ -79,7 +86,9 @@ impl Default for Dock {
             memory_mb: 2_048,
             allow_reads: Vec::new(),
             allow_writes: Vec::new(),
+            processes_max: 64,
             watches: None,
+            managers: None,
         }
     }
 }
@@ -87,19 +96,23 @@ impl Default for Dock {
 /// Who may ask for a reload: the manager, by what it shows and where it is. TD-113, TD-145
 #[derive(Clone, Debug)]
 pub struct Manager {
-    pub token: String,
+    pub token: Option<String>,
     networks: Vec<IpNet>,
+    /// Whether these are written in the environment.
+    is_written: bool,
 }
 
 impl Manager {
-    /// As the environment says; the error is all that is wrong with it.
-    pub fn of(environment: Environment<'_>) -> Result<Option<Manager>, Vec<String>> {
-        let Some(token) = environment("MANAGER_INTERNAL_TOKEN") else { return Ok(None) };
+    /// As the environment says, without a token if that has none; the error is all that is wrong with it.
+    pub fn of(environment: Environment<'_>) -> Result<Manager, Vec<String>> {
+        let token = environment("MANAGER_INTERNAL_TOKEN");
         let mut problems = Vec::new();
-        if let Some(weakness) = weakness(&token) {
+        if let Some(weakness) = token.as_deref().and_then(weakness) {
             problems.push(format!("MANAGER_INTERNAL_TOKEN {weakness}"));
         }
-        let written = environment("INTERNAL_ALLOWED_CIDRS").unwrap_or_else(|| MANAGERS.to_owned());
+        let written = environment("INTERNAL_ALLOWED_CIDRS").filter(|text| !text.trim().is_empty());
+        let is_written = written.is_some();
+        let written = written.unwrap_or_else(|| MANAGERS.to_owned());
         let mut networks = Vec::new();
         for part in written.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let address = part.parse::<IpAddr>().map(IpNet::from);
@@ -113,7 +126,19 @@ impl Manager {
                 }
             }
         }
-        if problems.is_empty() { Ok(Some(Manager { token, networks })) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(Manager { token, networks, is_written })
+        } else {
+            Err(problems)
+        }
+    }
+
+    /// The same, where these networks are allowed unless the environment names others.
+    pub fn within(mut self, networks: Option<&[IpNet]>) -> Manager {
+        if let (false, Some(networks)) = (self.is_written, networks) {
+            self.networks = networks.to_vec();
+        }
+        self
     }
 
     pub fn may_be_at(&self, address: IpAddr) -> bool {
@@ -128,33 +153,34 @@ impl Dock {
     /// The same, where the environment says nothing else; the error is all that is wrong with it. TD-146, TD-147
     pub fn with_environment(mut self, environment: Environment<'_>) -> Result<Dock, Vec<String>> {
         let mut problems = Vec::new();
-        let mut number = |name: &str| {
-            let text = environment(name)?;
-            let number = text.trim().parse::<u32>().ok().filter(|number| *number > 0);
+        let mut number = |name: &str, most: u64| {
+            let text = environment(name).filter(|text| !text.trim().is_empty())?;
+            let number = text.trim().parse::<u32>().ok();
+            let number = number.filter(|number| (1..=most).contains(&u64::from(*number)));
             if number.is_none() {
                 let shown = mcp::text::shorten(&text);
-                problems.push(format!("{name} is `{shown}`; it must be a number above 0"));
+                problems.push(format!("{name} is `{shown}`; it must be a number from 1 to {most}"));
             }
             number
         };
-        if let Some(seconds) = number("TOOL_CALL_TIMEOUT_SECONDS") {
+        let (seconds_max, calls_max) = (DURATION_MAX.as_secs(), DOCK_CALLS_MAX.into());
+        if let Some(seconds) = number("TOOL_CALL_TIMEOUT_SECONDS", seconds_max) {
             self.call_timeout = Duration::from_secs(seconds.into());
         }
-        if let Some(calls) = number("NAMESPACE_MAX_CONCURRENCY") {
+        if let Some(calls) = number("NAMESPACE_MAX_CONCURRENCY", calls_max) {
             self.calls_max = usize::try_from(calls).unwrap_or(self.calls_max);
         }
-        if let Some(calls) = number("NAMESPACE_RATE_LIMIT") {
+        if let Some(calls) = number("NAMESPACE_RATE_LIMIT", u32::MAX.into()) {
             self.calls_a_minute = Some(calls);
         }
-        let quiet = number("FS_WATCHER_DEBOUNCE_MS").unwrap_or(500);
-        match environment("ENABLE_FS_WATCHER").map(|text| text.trim().to_lowercase()).as_deref() {
+        let quiet = number("FS_WATCHER_DEBOUNCE_MS", seconds_max * 1000).unwrap_or(500);
+        let watcher = environment("ENABLE_FS_WATCHER").filter(|text| !text.trim().is_empty());
+        match watcher.as_deref().map(|text| (text, switch(text))) {
             None => {}
-            Some("1" | "true" | "yes" | "on") => {
-                self.watches = Some(Duration::from_millis(quiet.into()));
-            }
-            Some("0" | "false" | "no" | "off" | "") => self.watches = None,
-            Some(other) => {
-                let shown = mcp::text::shorten(other);
+            Some((_, Some(true))) => self.watches = Some(Duration::from_millis(quiet.into())),
+            Some((_, Some(false))) => self.watches = None,
+            Some((text, None)) => {
+                let shown = mcp::text::shorten(text);
                 problems.push(format!("ENABLE_FS_WATCHER is `{shown}`; use `true` or `false`"));
             }
         }
@@ -178,6 +204,44 @@ pub struct Folder {
     pub is_refused: bool,
     /// A hash over all that the folder holds.
     pub version: String,
+    /// What a configuration says of it, which is part of the manifest already.
+    upper: Option<Box<Manifest>>,
+}
+
+impl Folder {
+    /// The same as it lies at another place, read anew.
+    pub fn at(&self, path: PathBuf) -> Folder {
+        let folder = read(self.name.clone(), self.namespace.clone(), path);
+        match self.upper.as_deref() {
+            Some(upper) => folder.under(upper),
+            None => folder,
+        }
+    }
+
+    fn under(mut self, upper: &Manifest) -> Folder {
+        self.manifest = self.manifest.under(upper);
+        self.upper = Some(Box::new(upper.clone()));
+        self
+    }
+}
+
+/// A folder of tools that a configuration names.
+#[derive(Clone, Debug)]
+pub struct Named {
+    pub name: UpstreamName,
+    pub namespace: Namespace,
+    pub path: PathBuf,
+    /// What is said of it there, which counts for more than what it says of itself.
+    pub manifest: Manifest,
+    /// How many of the servers stand before it, which settles whose name counts.
+    pub after: usize,
+}
+
+impl Named {
+    /// Reads the folder as it is now.
+    pub fn read(&self) -> Folder {
+        read(self.name.clone(), self.namespace.clone(), self.path.clone()).under(&self.manifest)
+    }
 }
 
 /// All folders of tools in a folder, by name; and what is no such folder though it looks like one.
@@ -223,37 +287,12 @@ pub fn check_name(name: &str) -> Result<(UpstreamName, Namespace), String> {
 
 /// Reads a folder of tools.
 pub fn read(name: UpstreamName, namespace: Namespace, path: PathBuf) -> Folder {
-    let mut reading =
-        Reading { context: Context::new(&SHA256), bytes: 0, files: 0, faults: Vec::new() };
-    let mut sources = Vec::new();
-    let (mut manifest, mut packages) = (Manifest::default(), Vec::new());
-    let mut is_refused = false;
-    for file in reading.names(&path) {
-        let below = path.join(&file);
-        if below.is_dir() {
-            // What tool files import counts, too.
-            reading.hash_folder(&below);
-            continue;
-        }
-        let Some(bytes) = reading.take(&below, &file) else { continue };
-        let text = String::from_utf8(bytes);
+    let mut reading = Reading::new(&path);
+    // First, so that nothing else in the folder can hide it.
+    let manifest = reading.manifest(&path);
+    let (mut sources, mut packages) = (Vec::new(), Vec::new());
+    for (file, text) in reading.texts(&path) {
         match file.as_str() {
-            "tooldock.yaml" | "requirements.txt" | "pyproject.toml" => {}
-            name if is_python(name) => {}
-            _ => continue,
-        }
-        let Ok(text) = text else {
-            reading.faults.push(format!("{file}: is not UTF-8"));
-            continue;
-        };
-        match file.as_str() {
-            "tooldock.yaml" => match Manifest::parse(&text) {
-                Ok(read) => manifest = read,
-                Err(problems) => {
-                    is_refused = true;
-                    reading.complain(&file, problems);
-                }
-            },
             "requirements.txt" => match environment::requirements(&text) {
                 Ok(named) => packages = named,
                 Err(faults) => {
@@ -269,7 +308,7 @@ pub fn read(name: UpstreamName, namespace: Namespace, path: PathBuf) -> Folder {
             _ => sources.push(Source { file, text }),
         }
     }
-    let version = hexadecimal(reading.context.finish().as_ref());
+    let version = reading.version();
     Folder {
         name,
         namespace,
@@ -278,13 +317,10 @@ pub fn read(name: UpstreamName, namespace: Namespace, path: PathBuf) -> Folder {
         manifest,
         packages,
         faults: reading.faults,
-        is_refused,
+        is_refused: reading.is_refused,
         version,
+        upper: None,
     }
-}
-
-fn is_python(name: &str) -> bool {
-    Path::new(name).extension().is_some_and(|extension| extension == "py")
 }
 
 /// The dependencies of a `pyproject.toml`.
@@ -297,78 +333,6 @@ fn dependencies(text: &str) -> Result<Vec<String>, Vec<String>> {
         listed.into_iter().flatten().filter_map(|line| line.get_ref().as_str()).collect();
     let read = environment::requirements(&lines.join("\n"));
     read.map_err(|faults| faults.into_iter().map(|(_, problem)| problem).collect())
-}
-
-/// A folder that is being read.
-struct Reading {
-    context: Context,
-    bytes: usize,
-    files: usize,
-    faults: Vec<String>,
-}
-
-impl Reading {
-    /// The files that count, in order.
-    fn names(&mut self, folder: &Path) -> Vec<String> {
-        let entries = match fs::read_dir(folder) {
-            Ok(entries) => entries,
-            Err(error) => {
-                self.faults.push(format!("can't be read: {error}"));
-                return Vec::new();
-            }
-        };
-        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        // Files that begin with `_` are no tools, but tools import them.
-        let is_ignored = |name: &String| name.starts_with('.') || name == "__pycache__";
-        let mut names: Vec<_> = names.filter(|name| !is_ignored(name)).collect();
-        names.sort();
-        names
-    }
-
-    /// Reads a file into the hash; its bytes if it may be a file of tools.
-    fn take(&mut self, path: &Path, name: &str) -> Option<Vec<u8>> {
-        self.files += 1;
-        let length = fs::metadata(path).map_or(0, |known| known.len());
-        let length = usize::try_from(length).unwrap_or(usize::MAX);
-        let is_too_much =
-            self.files > DOCK_FILES_MAX || self.bytes.saturating_add(length) > DOCK_BYTES_MAX;
-        if is_too_much || length > TOOL_FILE_BYTES_MAX {
-            if is_python(name) {
-                self.faults.push(format!("{name}: over 1 MiB, or one of too many files"));
-            }
-            // What is so large is not read, but noticed when it changes.
-            self.context.update(name.as_bytes());
-            self.context.update(&length.to_le_bytes());
-            return None;
-        }
-        let bytes = fs::read(path).ok()?;
-        self.bytes += bytes.len();
-        self.context.update(&(name.len() as u64).to_le_bytes());
-        self.context.update(name.as_bytes());
-        self.context.update(&(bytes.len() as u64).to_le_bytes());
-        self.context.update(&bytes);
-        let is_tool_file = !name.starts_with('_');
-        is_tool_file.then_some(bytes)
-    }
-
-    fn hash_folder(&mut self, folder: &Path) {
-        for name in self.names(folder) {
-            let path = folder.join(&name);
-            let is_link = fs::symlink_metadata(&path).is_ok_and(|known| known.is_symlink());
-            if self.files > DOCK_FILES_MAX || is_link {
-                continue;
-            }
-            if path.is_dir() {
-                self.hash_folder(&path);
-            } else {
-                self.take(&path, &name);
-            }
-        }
-    }
-
-    fn complain(&mut self, file: &str, problems: Vec<String>) {
-        self.faults.extend(problems.into_iter().map(|problem| format!("{file}: {problem}")));
-    }
 }
 
 #[cfg(test)]

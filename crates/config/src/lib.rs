@@ -11,6 +11,7 @@ pub mod library;
 pub mod performance;
 pub mod policies;
 pub mod tasks;
+pub mod variables;
 
 mod duration;
 mod expand;
@@ -37,7 +38,7 @@ use mcp::names::Namespace;
 use upstream::supervisor::Settings;
 
 use crate::audit::Audit;
-use crate::dock::Dock;
+use crate::dock::{Dock, Named};
 use crate::fault::{Fault, Faults};
 use crate::http::Http;
 use crate::performance::Performance;
@@ -50,6 +51,8 @@ pub use crate::tools_toml::routes::Route;
 pub struct Config {
     /// In the order of the file, which settles whose name counts; disabled ones are left out.
     pub servers: Vec<Server>,
+    /// Folders of Python tools that are servers by themselves.
+    pub folders: Vec<Named>,
     pub rules: Rules,
     pub surface: Surface,
     /// Who may see what.

@@ -36,5 +36,9 @@ pub const PERSONA_BYTES_MAX: u64 = 1024 * 1024;
 /// Files of one folder of Python tools, and bytes of all of them.
 pub const DOCK_FILES_MAX: usize = 2_000;
 pub const DOCK_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Calls of one namespace at once, and calls that wait for their turn.
+pub const DOCK_CALLS_MAX: u32 = 10_000;
+/// Memory of a worker: with less no Python starts.
+pub const DOCK_MEMORY_MB_MIN: u32 = 64;
 /// One file of Python tools.
 pub const TOOL_FILE_BYTES_MAX: usize = 1024 * 1024;

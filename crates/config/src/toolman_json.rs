@@ -58,13 +58,13 @@ pub fn read(
     for key in ["$schema", "version", "description", "metadata"] {
         _ = top.get(key);
     }
-    let mut servers =
+    let (mut servers, _) =
         server::finish(drafts, circumstances.context, performance.call_timeout, faults);
     if let Some((server, listed)) = remote {
         exposed.insert(server.settings.name.as_str().into(), listed);
         servers.push(server);
     }
-    let mut config = tools_toml::rest(top, servers, usual, surroundings, faults);
+    let mut config = tools_toml::rest(top, (servers, Vec::new()), usual, surroundings, faults);
     if !exposed.is_empty() {
         // Servers that say nothing show all that they have, as these files mean it.
         let policies = &mut config.rulebook.policies;

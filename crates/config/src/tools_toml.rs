@@ -3,8 +3,9 @@
 mod audit;
 mod dock;
 mod endpoints;
-mod http;
+pub mod http;
 mod names;
+mod python;
 mod remote;
 pub mod routes;
 pub mod server;
@@ -19,6 +20,7 @@ use mcp::names::UriStyle;
 use mcp::text::shorten;
 use toml::de::{DeTable, DeValue};
 
+use crate::dock::Named;
 use crate::fault::Faults;
 use crate::limits::PATTERNS_MAX;
 use crate::performance::Performance;
@@ -44,7 +46,7 @@ pub fn read(
     let circumstances = Circumstances { surroundings, context: session_context.as_ref() };
     let has_dock = top.get("dock").is_some();
     let servers = match top.get("servers") {
-        None if has_dock => Vec::new(),
+        None if has_dock => Default::default(),
         written => servers(written.as_ref(), &performance, circumstances, faults),
     };
     let config = rest(top, servers, Surface::default(), surroundings, faults);
@@ -54,7 +56,7 @@ pub fn read(
 /// Reads what all formats have besides their servers.
 pub fn rest(
     mut top: Section<'_>,
-    servers: Vec<Server>,
+    (servers, folders): (Vec<Server>, Vec<Named>),
     usual: Surface,
     surroundings: &Surroundings<'_>,
     faults: &mut Faults<'_>,
@@ -82,7 +84,9 @@ pub fn rest(
     let audit = top.get("audit").map(|value| audit::read(&value, surroundings, faults));
     let dock = top.get("dock").map(|value| dock::read(&value, surroundings, faults));
     let endpoints = top.get("endpoints");
-    let namespaces: Vec<_> = servers.iter().map(|server| &server.namespace).collect();
+    let namespaces = servers.iter().map(|server| &server.namespace);
+    let namespaces: Vec<_> =
+        namespaces.chain(folders.iter().map(|folder| &folder.namespace)).collect();
     let endpoints =
         endpoints.map(|value| endpoints::read(&value, &surfaces, surface, &namespaces, faults));
     let endpoints = endpoints.unwrap_or_default();
@@ -94,6 +98,7 @@ pub fn rest(
     top.close(&[], faults);
     Config {
         servers,
+        folders,
         rules: Rules {
             starts_on: starts_on.unwrap_or_default(),
             uri_style: uri_style.unwrap_or_default(),
@@ -168,11 +173,11 @@ fn servers(
     performance: &Performance,
     circumstances: Circumstances<'_>,
     faults: &mut Faults<'_>,
-) -> Vec<Server> {
+) -> (Vec<Server>, Vec<Named>) {
     let elements = match value.map(|value| (value, value.node())) {
         Some((value, DeValue::Table(_))) => {
             value.report("is a table; write `[[servers]]`, in double brackets", faults);
-            return Vec::new();
+            return Default::default();
         }
         Some((value, _)) => value.elements("server", faults),
         None => Some(Vec::new()),

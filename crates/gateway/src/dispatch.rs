@@ -353,6 +353,9 @@ impl Gateway {
         };
         let name = target.upstream_name;
         let is_call = method == "tools/call";
+        if is_call && upstream.is_worker() {
+            self.check_arguments(upstream, name, params.arguments())?;
+        }
         let remembers = is_call && self.0.pace.remembers.is_some();
         let question = remembers.then(|| self.question(asking, params, upstream, target)).flatten();
         if let Some(known) = question.as_ref().and_then(|question| self.0.memory.recall(question)) {

@@ -4,6 +4,7 @@
 
 pub use catalog::schema;
 pub use upstream::answer;
+pub use upstream::supervisor::condition;
 
 pub mod audit;
 pub mod auth;
@@ -22,6 +23,7 @@ pub mod place;
 pub mod refresh;
 pub mod request;
 
+mod arguments;
 mod consent;
 mod context;
 mod controls;
@@ -158,6 +160,8 @@ struct Shared {
     clients: Mutex<Clients>,
     last_client: AtomicU64,
     metrics: Metrics,
+    /// What the tools of workers take.
+    checks: ArcSwap<arguments::Checks>,
     /// Where calls are recorded, if they are.
     trail: OnceLock<Arc<Trail>>,
     is_bridge: AtomicBool,
@@ -236,6 +240,7 @@ impl Gateway {
             }),
             last_client: AtomicU64::new(0),
             metrics,
+            checks: ArcSwap::default(),
             trail: OnceLock::new(),
             is_bridge: AtomicBool::new(false),
             shown: ArcSwap::from_pointee(shown),
@@ -330,6 +335,11 @@ impl Gateway {
     pub fn catalog(&self) -> Arc<Catalog> {
         let scope = Arc::clone(&self.0.scope);
         Arc::clone(self.initial_view(&mut self.clients(), &scope).catalog())
+    }
+
+    /// How things are shown where a place does not say otherwise.
+    pub fn surface(&self) -> Surface {
+        self.0.scope.surface
     }
 
     pub fn policies(&self) -> &Policies {

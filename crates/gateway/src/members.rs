@@ -11,6 +11,7 @@ use foldhash::HashMap;
 use mcp::names::{Namespace, UpstreamName};
 use tokio::sync::mpsc;
 use upstream::launch::Spawner;
+use upstream::supervisor::condition::Condition;
 use upstream::supervisor::{Event, Upstream};
 
 use crate::lazy::{self, Lazy};
@@ -80,6 +81,14 @@ impl Gateway {
         self.members().list.clone().into_iter()
     }
 
+    /// How each upstream is, in the order of the configuration.
+    pub fn conditions(&self) -> Vec<(Namespace, UpstreamName, Condition)> {
+        let member = |(namespace, upstream): (Namespace, Upstream)| {
+            (namespace, upstream.name().clone(), upstream.condition())
+        };
+        self.upstreams().map(member).collect()
+    }
+
     /// How often upstreams were exchanged for others: what was found out about a place holds until then.
     pub fn exchanges(&self) -> u64 {
         self.0.exchanges.load(Ordering::Relaxed)
@@ -96,12 +105,14 @@ impl Gateway {
         };
         let fresh: Vec<_> =
             list.iter().filter(|(_, one)| !is_among(one, &former.list)).cloned().collect();
+        let unfinished = Unfinished(fresh.iter().map(|(_, upstream)| upstream.clone()).collect());
         for (_, upstream) in &fresh {
             upstream.settled().await;
         }
         let members = Arc::new(Members::new(list, &self.0.rules));
         self.0.metrics.count_for(members.iter().map(|(_, upstream)| upstream.name()));
         self.0.members.store(Arc::clone(&members));
+        unfinished.disarm();
         self.0.exchanges.fetch_add(1, Ordering::Relaxed);
         self.refresh_now();
         self.review_needs();
@@ -112,6 +123,23 @@ impl Gateway {
             old.retire();
         }
         done
+    }
+}
+
+/// Upstreams that were started and nobody knows of yet; they are ended when nobody waits for them any more.
+struct Unfinished(Vec<Upstream>);
+
+impl Unfinished {
+    fn disarm(mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        for upstream in &self.0 {
+            upstream.give_up();
+        }
     }
 }
 

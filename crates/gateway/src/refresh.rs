@@ -81,6 +81,7 @@ pub(crate) async fn run(gateway: Gateway, mut heard: mpsc::Receiver<Event>) {
 impl Gateway {
     /// Assembles a new snapshot and swaps it in.
     fn refresh(&self) {
+        self.renew_checks();
         if self.shows_all_inventories() {
             return self.0.generation.send_modify(|generation| *generation += 1);
         }

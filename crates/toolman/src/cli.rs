@@ -95,15 +95,17 @@ pub enum Command {
         /// Lowercase letters, digits and hyphens
         namespace: String,
     },
+    /// Ask a core that runs to read its folders of Python tools again
+    Reload(Reload),
     /// Print completions for a shell: `toolman completions bash > …`
     Completions { shell: Shell },
 }
 
 #[derive(Debug, Args)]
 pub struct Up {
-    /// The address to serve on; it must be of this machine
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8000")]
-    pub listen: std::net::SocketAddr,
+    /// The address to serve on; it must be of this machine [default: 127.0.0.1:8000]
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub listen: Option<std::net::SocketAddr>,
 }
 
 #[derive(Debug, Args)]
@@ -140,6 +142,22 @@ pub struct ConnectStdio {
     /// A file with the token to show
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "It shows the tokens in BEARER_TOKEN and MANAGER_INTERNAL_TOKEN, or those that the core has made in its \
+    data directory."
+)]
+pub struct Reload {
+    /// The address of the core [default: where the one of this data directory was served last, or
+    /// port 8000 of this machine]
+    #[arg(long, value_name = "URL", env = "CORE_URL", hide_env_values = true)]
+    pub url: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

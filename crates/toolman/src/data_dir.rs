@@ -9,21 +9,31 @@ use config::http::{Http, TokenSource, weakness};
 
 use crate::cli::{Cli, Misuse};
 
+/// The operator's token.
+const TOKEN: &str = "token";
+const MANAGER_TOKEN: &str = "manager.token";
+const ADDRESS: &str = "core.url";
+
 /// The folder to use, which may not be there yet.
 pub fn folder(cli: &Cli) -> Result<PathBuf, Misuse> {
-    cli.data_dir.clone().or_else(default_folder).ok_or_else(|| {
+    let folder = cli.data_dir.clone().or_else(default_folder).ok_or_else(|| {
         Misuse("there is no home folder; say with `--data-dir DIR` where to keep data".into())
-    })
+    })?;
+    // Programs that are started elsewhere are told of it.
+    std::path::absolute(&folder).map_err(|error| unusable(&folder, &error))
 }
 
 /// The same, made if need be.
 fn open(cli: &Cli) -> anyhow::Result<PathBuf> {
     let folder = folder(cli)?;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(|error| {
-        let folder = folder.display();
-        Misuse(format!("can't use the data directory `{folder}`: {error}; name another one"))
-    })?;
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+    made.map_err(|error| unusable(&folder, &error))?;
     Ok(folder)
+}
+
+fn unusable(folder: &Path, error: &std::io::Error) -> Misuse {
+    let folder = folder.display();
+    Misuse(format!("can't use the data directory `{folder}`: {error}; name another one"))
 }
 
 fn default_folder() -> Option<PathBuf> {
@@ -53,7 +63,7 @@ pub fn make_starter(cli: &Cli) -> anyhow::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&shared)?;
     let hello = include_str!("../../../examples/basic-tool/hello.py");
     let path = shared.join("hello.py");
-    replace(&path, hello).with_context(|| format!("can't write `{}`", path.display()))
+    replace(&path, hello.as_bytes()).with_context(|| format!("can't write `{}`", path.display()))
 }
 
 /// The bearer token that was given: in a file, else in the environment, else in the configuration.
@@ -88,19 +98,49 @@ pub fn token(cli: &Cli, http: &Http) -> anyhow::Result<String> {
     if let Some(token) = given_token(None, http)? {
         return Ok(token);
     }
-    let path = open(cli)?.join("token");
-    if let Ok(kept) = std::fs::read_to_string(&path)
-        && weakness(kept.trim()).is_none()
-    {
-        return Ok(kept.trim().to_owned());
+    kept_or_new(&open(cli)?.join(TOKEN))
+}
+
+/// The token that the manager shows besides, where none is given: on one machine it needs no settings.
+pub fn manager_token(cli: &Cli) -> anyhow::Result<String> {
+    kept_or_new(&open(cli)?.join(MANAGER_TOKEN))
+}
+
+fn kept_or_new(path: &Path) -> anyhow::Result<String> {
+    if let Some(kept) = kept(path) {
+        return Ok(kept);
     }
     let token = gateway::auth::unguessable();
-    replace(&path, &token).with_context(|| format!("can't write `{}`", path.display()))?;
+    replace(path, token.as_bytes()).with_context(|| format!("can't write `{}`", path.display()))?;
     Ok(token)
 }
 
-/// Replaces a file at once: it holds the old or the new text, never a part.
-fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+/// The token in a file, if it is one.
+fn kept(path: &Path) -> Option<String> {
+    let kept = std::fs::read_to_string(path).ok()?;
+    weakness(kept.trim()).is_none().then(|| kept.trim().to_owned())
+}
+
+/// The two tokens of a core that has made them itself, as far as they are there.
+pub fn kept_tokens(cli: &Cli) -> Result<(Option<String>, Option<String>), Misuse> {
+    let folder = folder(cli)?;
+    Ok((kept(&folder.join(TOKEN)), kept(&folder.join(MANAGER_TOKEN))))
+}
+
+/// Notes where the core is served, for who looks for it on this machine.
+pub fn note_address(cli: &Cli, url: &str) -> anyhow::Result<()> {
+    let path = open(cli)?.join(ADDRESS);
+    replace(&path, url.as_bytes()).with_context(|| format!("can't write `{}`", path.display()))
+}
+
+/// Where the core was served last, if it was.
+pub fn noted_address(cli: &Cli) -> Option<String> {
+    let noted = std::fs::read_to_string(folder(cli).ok()?.join(ADDRESS)).ok()?;
+    Some(noted.trim().to_owned())
+}
+
+/// Replaces a file at once: it holds the old or the new bytes, never a part.
+pub fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let fresh = path.with_extension(format!("{}.new", std::process::id()));
     let mut file = std::fs::OpenOptions::new()
         .write(true)
@@ -108,7 +148,7 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
         .truncate(true)
         .mode(0o600)
         .open(&fresh)?;
-    file.write_all(text.as_bytes())?;
+    file.write_all(bytes)?;
     file.sync_all()?;
     std::fs::rename(&fresh, path)
 }

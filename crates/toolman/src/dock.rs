@@ -14,23 +14,34 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use aws_lc_rs::digest::{SHA256, digest};
-use config::dock::{Dock, Folder, Manifest, Sandbox, folders};
+use config::dock::{Dock, Folder, Manager, Manifest, Named, Sandbox, folders};
+use futures_util::stream::{self, StreamExt as _};
 use gateway::Member;
 use mcp::items::{Inventory, Kind};
 use mcp::text::hexadecimal;
+use tokio::task::spawn_blocking;
 use upstream::confine::apart::apart;
-use upstream::confine::{self, Confinement};
+use upstream::confine::{self, Confinement, Level};
+use upstream::guard::Bounds;
 use upstream::launch::{Launch, Spawner};
 use upstream::limits::RESTART_DELAY_MAX;
+use upstream::python::admission::Admission;
 use upstream::python::environment::{Interpreter, Wish};
+use upstream::python::lease::{self, Lease};
 use upstream::python::{Pace, Worker, runtime, scan};
 use upstream::supervisor::{Restart, Settings};
 use upstream::template::Template;
+
+use crate::data_dir::replace;
 
 /// The largest result of a tool.
 const RESULT_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// The Python that is used unless another one is named.
 const PYTHON: &str = "python3";
+/// How many folders are made ready at the same time.
+const AT_ONCE: usize = 4;
+/// Of what is made for a namespace, how much is kept though nobody uses it: the newest, and the one before.
+const KEPT: usize = 2;
 
 /// Where everything of the dock is.
 pub struct Site {
@@ -39,6 +50,10 @@ pub struct Site {
     dock: Dock,
     /// Files that no worker may see, besides those of the data directory.
     closed: Vec<PathBuf>,
+    /// Folders that the configuration names one by one.
+    named: Vec<Named>,
+    /// Whether all folders of one folder are served besides.
+    has_tools: bool,
     /// What was asked before, by the program that was asked.
     interpreters: Mutex<HashMap<PathBuf, Interpreter>>,
 }
@@ -51,19 +66,39 @@ struct Places {
     scratch: PathBuf,
 }
 
+/// What was made ready for a folder.
+struct Made {
+    offer: Arc<Inventory>,
+    faults: Vec<String>,
+    lease: Lease,
+}
+
+/// Our own Python files.
+struct Runtime {
+    path: PathBuf,
+    lease: Lease,
+}
+
 /// What became of all folders.
 #[derive(Default)]
 pub struct Mustered {
     pub members: Vec<Member>,
     /// Namespaces whose environments were built anew.
     pub synced: Vec<String>,
-    /// What is no namespace though it lies among them.
+    /// What is wrong with them, and what is no namespace though it lies among them.
     pub problems: Vec<String>,
 }
 
 impl Site {
-    pub fn new(spawner: Arc<Spawner>, data: PathBuf, dock: Dock) -> Site {
-        Site { spawner, data, dock, closed: Vec::new(), interpreters: Mutex::default() }
+    /// `dock` says how folders are served, and `has_tools` whether all those of its folder are.
+    pub fn new(
+        spawner: Arc<Spawner>,
+        data: PathBuf,
+        (dock, has_tools): (Dock, bool),
+        named: Vec<Named>,
+    ) -> Site {
+        let (closed, interpreters) = (Vec::new(), Mutex::default());
+        Site { spawner, data, dock, closed, named, has_tools, interpreters }
     }
 
     /// The same, with further files that no worker may see.
@@ -77,14 +112,56 @@ impl Site {
         self.dock.watches
     }
 
+    /// The manager, where the configuration says that it may be.
+    pub fn admit(&self, manager: Manager) -> Manager {
+        manager.within(self.dock.managers.as_deref())
+    }
+
     /// Where the folders are.
-    pub fn tools(&self) -> PathBuf {
+    fn tools(&self) -> PathBuf {
         self.dock.folder.clone().unwrap_or_else(|| self.data.join("tools"))
+    }
+
+    /// All that is to be looked at for changes.
+    pub fn places(&self) -> Vec<PathBuf> {
+        let tools = self.has_tools.then(|| self.tools());
+        tools.into_iter().chain(self.named.iter().map(|named| named.path.clone())).collect()
+    }
+
+    /// The folders that are there now, and what is none though it lies among them.
+    async fn find(&self) -> (Vec<Folder>, Vec<String>) {
+        let named = self.named.clone();
+        let tools = self.has_tools.then(|| self.tools());
+        let found = spawn_blocking(move || find(&named, tools.as_deref())).await;
+        found.unwrap_or_else(|_| (Vec::new(), vec!["the folders can't be read".to_owned()]))
+    }
+
+    /// All upstreams in their order: servers, with the folders that are named among them, and then the others.
+    pub fn in_order(&self, servers: &[Member], mut folders: Vec<Member>) -> Vec<Member> {
+        let mut ordered = servers.to_vec();
+        // From the back, so that the places of the others stay what they are.
+        for named in self.named.iter().rev() {
+            let at = folders.iter().position(|member| member.upstream.name == named.name);
+            if let Some(at) = at {
+                ordered.insert(named.after.min(ordered.len()), folders.remove(at));
+            }
+        }
+        let is_taken = |member: &Member| {
+            let name = &member.upstream.name;
+            let is_taken = ordered.iter().any(|other| other.upstream.name == *name);
+            if is_taken {
+                tracing::warn!(%name, "the folder is not served: a server has this name");
+            }
+            is_taken
+        };
+        folders.retain(|member| !is_taken(member));
+        ordered.extend(folders);
+        ordered
     }
 
     /// Reads all folders and makes ready what they need. TD-114
     pub async fn muster(&self) -> Mustered {
-        let (found, problems) = folders(&self.tools());
+        let (found, problems) = self.find().await;
         let mut mustered = Mustered { problems, ..Mustered::default() };
         if found.is_empty() {
             return mustered;
@@ -97,10 +174,16 @@ impl Site {
                 return mustered;
             }
         };
-        for folder in found {
-            let (member, is_synced) = self.member(folder, &runtime).await;
+        let runtime = self.leased(runtime);
+        let members = found.into_iter().map(|folder| self.member(folder, &runtime));
+        let members: Vec<_> = stream::iter(members).buffered(AT_ONCE).collect().await;
+        for (member, is_synced) in members {
             if is_synced {
                 mustered.synced.push(member.upstream.name.to_string());
+            }
+            if let Launch::Worker(worker) = &member.upstream.launch {
+                let place = |fault: &String| format!("{}: {fault}", worker.name);
+                mustered.problems.extend(worker.faults.iter().map(place));
             }
             mustered.members.push(member);
         }
@@ -108,49 +191,75 @@ impl Site {
     }
 
     /// A folder as an upstream, and whether its environment was built anew.
-    pub async fn member(&self, mut folder: Folder, runtime: &Path) -> (Member, bool) {
-        let scratch = self.data.join("scratch").join(folder.name.as_str());
-        if folder.is_refused {
-            // Its worker finds nothing to run: what it may do is not known.
-            folder.sources.clear();
-            folder.path = scratch.clone();
-        }
-        let mut faults = folder.faults.clone();
+    async fn member(&self, folder: Folder, runtime: &Runtime) -> (Member, bool) {
+        let (mut folder, copy) = self.served(folder).await;
+        let mut faults = std::mem::take(&mut folder.faults);
         ceiling::lower(&mut folder.manifest, &self.dock, &mut faults);
         let named = folder.manifest.python.as_deref().or(self.dock.python.as_deref());
         let program = PathBuf::from(named.unwrap_or(PYTHON));
+        if folder.is_refused {
+            // Nothing is made ready for it: what it may do is not known.
+            folder.sources.clear();
+            let places = self.places_of(&folder, program, runtime);
+            let offer = Arc::default();
+            return (self.worker(folder, places, Made { offer, faults, lease: copy }), false);
+        }
         let interpreter = self.interpreter(&program).await.unwrap_or_else(|problem| {
             // HARDENING X11
             faults.push(format!("has no Python: {problem}; install it, or name another"));
             Interpreter { path: program, version: String::new() }
         });
         let (python, is_new) = self.environment(&folder, &interpreter, &mut faults).await;
-        let (offer, withheld) = self.offer(&folder, &interpreter, runtime, &mut faults).await;
-        match served::copy(&folder, &self.data.join("served").join(folder.name.as_str())) {
-            Ok(copy) => folder.path = copy,
-            Err(error) => faults.push(format!("is served from where it lies: {error}")),
-        }
-        let places = Places {
-            tools: folder.path.clone(),
-            python: python.clone(),
-            runtime: runtime.to_owned(),
-            scratch,
-        };
+        let offer = self.offer(&folder, &interpreter, &runtime.path, &mut faults).await;
+        let places = self.places_of(&folder, python, runtime);
+        let lease = self.keep(folder.name.as_str(), &places, copy.and(&runtime.lease));
         if let Err(error) = fs::create_dir_all(&places.scratch) {
             faults.push(format!("`{}` can't be made: {error}", places.scratch.display()));
         }
-        let confinement = self.confinement(&folder.manifest, &places, &mut faults);
+        let made = Made { offer: Arc::new(offer), faults, lease };
+        (self.worker(folder, places, made), is_new)
+    }
+
+    /// A folder as it lies in the copy that is served. One that can't be copied is refused: what would run is not what
+    /// was read.
+    async fn served(&self, folder: Folder) -> (Folder, Lease) {
+        if folder.is_refused {
+            return (folder, Lease::default());
+        }
+        let parent = self.data.join("served").join(folder.name.as_str());
+        let original = folder.clone();
+        let copied = spawn_blocking(move || served::copy(&original, &parent)).await;
+        let copied =
+            copied.unwrap_or_else(|_| Err(std::io::Error::other("the copying has failed")));
+        copied.unwrap_or_else(|error| {
+            let mut folder = folder;
+            folder.is_refused = true;
+            folder.faults.push(format!("can't be copied, so it is not served: {error}"));
+            (folder, Lease::default())
+        })
+    }
+
+    fn places_of(&self, folder: &Folder, python: PathBuf, runtime: &Runtime) -> Places {
+        Places {
+            tools: folder.path.clone(),
+            python,
+            runtime: runtime.path.clone(),
+            scratch: self.data.join("scratch").join(folder.name.as_str()),
+        }
+    }
+
+    fn worker(&self, folder: Folder, places: Places, made: Made) -> Member {
+        let Made { offer, mut faults, lease } = made;
         let manifest = &folder.manifest;
+        let confinement = self.confinement(manifest, &places, &mut faults);
         let worker = Worker {
             name: folder.name.to_string(),
-            folder: folder.path,
-            interpreter: python,
-            runtime: runtime.to_owned(),
-            env: environment_of(&folder.manifest, folder.name.as_str(), &mut faults),
+            env: environment_of(manifest, folder.name.as_str(), &mut faults),
+            admission: admission_of(&folder),
             version: folder.version,
-            offer: Arc::new(offer),
-            withheld,
+            offer,
             faults,
+            is_refused: folder.is_refused,
             is_eager: manifest.is_eager.unwrap_or(self.dock.is_eager),
             pace: Pace {
                 calls_max: manifest.calls_max.unwrap_or(self.dock.calls_max),
@@ -159,7 +268,15 @@ impl Site {
                 result_bytes_max: RESULT_BYTES_MAX,
             },
             confinement,
+            bounds: Bounds {
+                processes_max: manifest.processes_max.unwrap_or(self.dock.processes_max),
+                memory_bytes_max: self.memory_bytes_max(manifest),
+            },
+            folder: places.tools,
+            interpreter: places.python,
+            runtime: places.runtime,
             scratch: places.scratch,
+            lease,
         };
         let call_timeout = manifest.call_timeout.unwrap_or(self.dock.call_timeout);
         let upstream = Settings {
@@ -167,7 +284,34 @@ impl Site {
             call_timeout,
             ..Settings::new(folder.name, Launch::Worker(worker))
         };
-        (Member { namespace: folder.namespace, upstream }, is_new)
+        Member { namespace: folder.namespace, upstream }
+    }
+
+    /// Our own Python files, in use; those of other versions that nobody uses are removed.
+    fn leased(&self, path: PathBuf) -> Runtime {
+        let mut lease = Lease::default();
+        hold(&mut lease, &path);
+        lease::freshen(&path);
+        lease::tidy(&self.data.join("runtime"), KEPT);
+        Runtime { path, lease }
+    }
+
+    /// Keeps what a namespace needs from being removed, and removes what was made for it earlier and nobody uses.
+    fn keep(&self, namespace: &str, places: &Places, mut lease: Lease) -> Lease {
+        for (kind, path) in [
+            ("served", Some(places.tools.as_path())),
+            ("venvs", places.python.parent().and_then(Path::parent)),
+        ] {
+            let parent = self.data.join(kind).join(namespace);
+            if let Some(path) = path.filter(|path| path.starts_with(&parent)) {
+                if kind != "served" {
+                    hold(&mut lease, path);
+                }
+                lease::freshen(path);
+                lease::tidy(&parent, KEPT);
+            }
+        }
+        lease
     }
 
     /// What the worker of a folder may touch.
@@ -178,9 +322,11 @@ impl Site {
         faults: &mut Vec<String>,
     ) -> Option<Confinement> {
         let is_confined = manifest.sandbox.unwrap_or(self.dock.sandbox != Sandbox::Off);
-        if !is_confined && self.dock.sandbox != Sandbox::Required {
-            return None;
-        }
+        let least = match self.dock.sandbox {
+            Sandbox::Required(level) => level,
+            Sandbox::Off | Sandbox::BestEffort if !is_confined => return None,
+            Sandbox::Off | Sandbox::BestEffort => Level::Limits,
+        };
         // Nothing of the data directory but the namespace's own, however wide a path is.
         let closed = [self.closed.clone(), vec![self.data.clone(), self.tools()]].concat();
         let mut own = vec![places.tools.clone(), places.runtime.clone()];
@@ -199,14 +345,18 @@ impl Site {
         }
         let reads = [own, reads.granted].concat();
         let writes = [vec![places.scratch.clone()], writes.granted].concat();
-        let memory_mb = manifest.memory_mb.unwrap_or(self.dock.memory_mb);
         Some(Confinement {
             reads,
             writes,
             has_network: manifest.network.unwrap_or(self.dock.network),
-            memory_bytes_max: u64::from(memory_mb) * 1024 * 1024,
-            is_required: self.dock.sandbox == Sandbox::Required,
+            memory_bytes_max: self.memory_bytes_max(manifest),
+            least,
         })
+    }
+
+    /// How much memory a worker may have, and each of its processes.
+    fn memory_bytes_max(&self, manifest: &Manifest) -> u64 {
+        u64::from(manifest.memory_mb.unwrap_or(self.dock.memory_mb)) * 1024 * 1024
     }
 
     async fn interpreter(&self, program: &Path) -> Result<Interpreter, String> {
@@ -246,14 +396,14 @@ impl Site {
         }
     }
 
-    /// What a folder offers as far as its sources tell, and what of it is withheld. TD-18, TD-38
+    /// What a folder offers as far as its sources tell. TD-18, TD-38
     async fn offer(
         &self,
         folder: &Folder,
         interpreter: &Interpreter,
         runtime: &Path,
         faults: &mut Vec<String>,
-    ) -> (Inventory, Vec<String>) {
+    ) -> Inventory {
         let read = self.read_sources(folder, interpreter, runtime).await;
         let read = read.unwrap_or_else(|problem| {
             faults.push(format!("can't be read: {problem}"));
@@ -267,21 +417,14 @@ impl Site {
         let mut inventory = Inventory::default();
         inventory.set(Kind::Tool, tools);
         let mut known: Vec<String> = Vec::new();
-        let mut withheld = Vec::new();
+        let admission = admission_of(folder);
         inventory.retain(|tool| {
-            let name = tool.name();
-            let manifest = &folder.manifest;
-            let is_hidden = manifest.allow.as_ref().is_some_and(|allow| !allow.matches_name(name))
-                || manifest.deny.as_ref().is_some_and(|deny| deny.matches_name(name));
-            if is_hidden {
-                withheld.push(name.to_owned());
-            }
             // The first of two keeps the name; the worker says so.
-            let is_first = !known.iter().any(|other| other == name);
-            known.push(name.to_owned());
-            is_first && !is_hidden
+            let is_first = !known.iter().any(|other| other == tool.name());
+            known.push(tool.name().to_owned());
+            is_first && admission.admits(tool.name())
         });
-        (inventory, withheld)
+        inventory
     }
 
     /// What was found in a file, without the values of secrets that somebody has written into it.
@@ -312,7 +455,7 @@ impl Site {
         _ = fs::create_dir_all(&cache);
         for (source, line) in fresh.iter().zip(&lines).filter(|(_, line)| scan::will_hold(line)) {
             // It saves time only.
-            _ = write_whole(&path(source), line);
+            _ = replace(&path(source), line);
         }
         let mut lines = lines.iter();
         let found = |known: Option<scan::Findings>| {
@@ -322,14 +465,38 @@ impl Site {
     }
 }
 
+/// All folders, and what is none though it lies among them: those that are named, and those in the folder of tools.
+fn find(named: &[Named], tools: Option<&Path>) -> (Vec<Folder>, Vec<String>) {
+    let mut found: Vec<_> = named.iter().map(Named::read).collect();
+    let (among, mut problems) = tools.map(folders).unwrap_or_default();
+    for folder in among {
+        if named.iter().any(|named| named.name == folder.name) {
+            let path = folder.path.display();
+            problems.push(format!("{path}: a server of this name is configured already"));
+        } else {
+            found.push(folder);
+        }
+    }
+    (found, problems)
+}
+
+/// Which tools a folder lets others see, whatever else it defines. TD-18
+fn admission_of(folder: &Folder) -> Admission {
+    let (allow, deny) = (folder.manifest.allow.clone(), folder.manifest.deny.clone());
+    // The version covers what is written of it.
+    Admission::new(folder.version.clone(), move |name| {
+        allow.as_ref().is_none_or(|allow| allow.matches_name(name))
+            && !deny.as_ref().is_some_and(|deny| deny.matches_name(name))
+    })
+}
+
 /// The variables of a worker: what is declared, and the secrets that are named. TD-60
 fn environment_of(
     manifest: &Manifest,
     namespace: &str,
     faults: &mut Vec<String>,
 ) -> Vec<(String, Template)> {
-    let plain = manifest.env.iter().map(|(name, value)| (name.clone(), value.as_str().into()));
-    let mut variables: Vec<(String, Template)> = plain.collect();
+    let mut variables = manifest.env.clone();
     for key in &manifest.secrets {
         let mut value = Template::default();
         match value.push_secret(namespace, key) {
@@ -344,8 +511,9 @@ fn environment_of(
     variables
 }
 
-fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let fresh = path.with_extension(format!("{}.new", std::process::id()));
-    fs::write(&fresh, bytes)?;
-    fs::rename(fresh, path)
+/// Takes a folder into use; one that can't be is removed when others have taken its place.
+fn hold(lease: &mut Lease, folder: &Path) {
+    if let Err(error) = lease.add(folder) {
+        tracing::warn!(folder = %folder.display(), %error, "can't be locked");
+    }
 }

@@ -1,13 +1,11 @@
 //! What the operator wants of the HTTP door: flags win over the environment, that over the file.
 
 use std::path::Path;
-use std::time::Duration;
 
 use catalog::scope::Scope;
 use config::http::{Http, Secret};
 use gateway::auth::{Keys, sha256};
 use gateway::place::Place;
-use mcp::version::{Revision, Spoken};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use server::http::Settings;
 use server::http::routes::Route;
@@ -34,10 +32,14 @@ pub fn settings(plan: &Plan, mut keys: Keys) -> Result<Settings, Misuse> {
     let place = |(path, scope): &(String, Scope)| (path.clone(), Place::new(scope.clone()));
     settings.places = plan.endpoints.iter().map(place).collect();
     settings.routes = plan.routes.iter().map(route).collect::<Result<_, _>>()?;
-    settings.has_sse = has_sse(http);
-    settings.allowed_origins.clone_from(&http.allowed_origins);
+    let variables = &plan.variables;
+    // TD-112
+    settings.has_sse = variables.has_sse.or(http.legacy_sse).unwrap_or(true);
+    settings.allowed_origins =
+        variables.origins.clone().unwrap_or_else(|| http.allowed_origins.clone());
     settings.allowed_hosts.clone_from(&http.allowed_hosts);
-    settings.session_ttl = session_ttl(http)?.unwrap_or(settings.session_ttl);
+    let session_ttl = variables.session_ttl.or(http.session_ttl);
+    settings.session_ttl = session_ttl.unwrap_or(settings.session_ttl);
     settings.connections_max = server::http::connections_max(raise_file_limit());
     Ok(settings)
 }
@@ -61,43 +63,6 @@ pub fn tls(flags: Option<(&Path, &Path)>, http: &Http) -> Result<Option<Tls>, Mi
     let configured = http.tls.as_ref().map(|(certificate, key)| (&**certificate, &**key));
     let Some((certificate, key)) = flags.or(configured) else { return Ok(None) };
     Tls::load(certificate, key).map(Some).map_err(|error| Misuse(error.to_string()))
-}
-
-/// The revisions that are switched on.
-pub fn spoken(http: &Http) -> Result<Spoken, Misuse> {
-    // TD-100
-    let Ok(text) = std::env::var("MCP_SUPPORTED_VERSIONS") else {
-        return Ok(http.supported_versions.clone().unwrap_or_default());
-    };
-    let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
-    let revisions: Option<Vec<_>> = names.map(Revision::parse).collect();
-    revisions.and_then(Spoken::new).ok_or_else(|| {
-        let known = Spoken::default().names();
-        Misuse(format!(
-            "MCP_SUPPORTED_VERSIONS is no list of versions; use some of {known}, with commas"
-        ))
-    })
-}
-
-fn has_sse(http: &Http) -> bool {
-    // TD-112
-    match std::env::var("ENABLE_LEGACY_MCP") {
-        Ok(value) => !matches!(&*value, "false" | "0"),
-        Err(_) => http.legacy_sse.unwrap_or(true),
-    }
-}
-
-fn session_ttl(http: &Http) -> Result<Option<Duration>, Misuse> {
-    // TD-94
-    let Ok(text) = std::env::var("MCP_SESSION_TTL_HOURS") else { return Ok(http.session_ttl) };
-    let hours = text.trim().parse().ok().filter(|hours: &f64| *hours > 0.0 && *hours <= 24.0);
-    match hours.map(|hours| Duration::try_from_secs_f64(hours * 3600.0)) {
-        Some(Ok(ttl)) => Ok(Some(ttl)),
-        _ => {
-            let reason = "MCP_SESSION_TTL_HOURS is no time; use hours, more than 0 and at most 24";
-            Err(Misuse(reason.into()))
-        }
-    }
 }
 
 /// Raises the number of files that may be open, as far as we want and may; gives the number.

@@ -1,6 +1,7 @@
 //! From a configuration to a running gateway, and to its orderly end.
 
 use std::fs::File;
+use std::net::SocketAddr;
 use std::os::fd::IntoRawFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,22 +10,23 @@ use ::secrets::store::Store;
 use catalog::scope::Scope;
 use catalog::surface::Surface;
 use config::audit::Audit;
-use config::dock::Dock;
+use config::dock::{Dock, Named};
 use config::fault::Fault;
 use config::http::Http;
+use config::variables::Variables;
 use config::{Config, Route};
 use gateway::library::InMemory;
 use gateway::{Gateway, Member, Pace, Settings};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use upstream::launch::Spawner;
 
-use crate::cli::{Cli, Misuse};
+use crate::cli::{Cli, Command, Misuse};
 use crate::dock::Site;
 use crate::library::Library;
 use crate::reload::Reloader;
 use crate::trail::Trail;
-use crate::{data_dir, demo, door, log, safe, secrets, terminal};
+use crate::{data_dir, demo, log, safe, secrets, terminal};
 
 /// A running gateway and where its configuration came from.
 pub struct Host {
@@ -32,6 +34,8 @@ pub struct Host {
     pub source: Source,
     /// Reads again what is served, where that can change.
     pub reloader: Option<Arc<Reloader>>,
+    /// Wishes for that, as signals.
+    pub hangups: Option<Signal>,
     trail: Option<Trail>,
 }
 
@@ -46,8 +50,16 @@ pub struct Plan {
     pub routes: Vec<Route>,
     /// What it says of the audit trail, if anything.
     audit: Option<Audit>,
-    /// How folders of Python tools are served, if they are.
-    dock: Option<Dock>,
+    /// How folders of Python tools are served.
+    dock: Dock,
+    /// Whether all folders of one folder are.
+    has_tools: bool,
+    /// Folders of Python tools that are servers by themselves.
+    folders: Vec<Named>,
+    /// What the environment says.
+    pub variables: Variables,
+    /// Signals that wish for a reload, if they are heard.
+    hangups: Option<Signal>,
     /// Where the secrets are, if somebody has looked already: a key from a pipe can be read once.
     safe: Option<Arc<Store>>,
 }
@@ -64,39 +76,48 @@ impl Plan {
     pub fn read(cli: &Cli) -> Result<Plan, Misuse> {
         safe::check_key(cli)?;
         if let (None, Some(tools)) = (file(cli), docked(cli)) {
-            return Plan::of_dock(tools);
+            let (variables, ()) = with_variables(cli, Ok(()))?;
+            let settings = Settings::new(Surface::Namespace, Vec::new());
+            return Plan::of_dock(settings, Source::Dock(tools), variables);
         }
-        load(file(cli).unwrap_or_else(|| PathBuf::from("tools.toml")))
-    }
-
-    /// Folders of Python tools, and nothing else.
-    fn of_dock(tools: PathBuf) -> Result<Plan, Misuse> {
-        let settings = Settings::new(Surface::Namespace, Vec::new());
-        let dock = Some(dock_of(None)?);
-        let (http, audit) = (Http::default(), None);
-        let (endpoints, routes) = (Vec::new(), Vec::new());
-        let source = Source::Dock(tools);
-        Ok(Plan { settings, source, http, endpoints, routes, audit, dock, safe: None })
+        let path = file(cli).unwrap_or_else(|| PathBuf::from("tools.toml"));
+        let (variables, config) = with_variables(cli, read(&path))?;
+        Plan::of(config, Source::File(path), variables)
     }
 
     /// The same, but a demo where there is no `tools.toml` and none was asked for.
     pub fn read_or_demo(cli: &Cli) -> anyhow::Result<Plan> {
         if file(cli).is_none() {
             safe::check_key(cli)?;
+            let (variables, ()) = with_variables(cli, Ok(()))?;
             data_dir::make_starter(cli)?;
-            let (settings, http) = (demo::settings()?, Http::default());
-            let (source, audit) = (Source::Demo, None);
-            let (endpoints, routes) = (Vec::new(), Vec::new());
-            let dock = Some(dock_of(None)?);
-            return Ok(Plan { settings, source, http, endpoints, routes, audit, dock, safe: None });
+            return Ok(Plan::of_dock(demo::settings()?, Source::Demo, variables)?);
         }
         Ok(Plan::read(cli)?)
     }
 
-    fn of(config: Config, source: Source) -> Result<Plan, Misuse> {
-        if let Some(level) = &config.rulebook.log_level {
-            log::set_level(level);
-        }
+    /// Folders of Python tools, and perhaps servers, without a file.
+    fn of_dock(settings: Settings, source: Source, variables: Variables) -> Result<Plan, Misuse> {
+        let spoken = variables.versions.clone().unwrap_or_default();
+        variables_hold(&variables, None);
+        Ok(Plan {
+            settings: Settings { spoken, ..settings },
+            source,
+            http: Http::default(),
+            endpoints: Vec::new(),
+            routes: Vec::new(),
+            audit: None,
+            dock: dock_of(Dock::default())?,
+            has_tools: true,
+            folders: Vec::new(),
+            variables,
+            hangups: None,
+            safe: None,
+        })
+    }
+
+    fn of(config: Config, source: Source, variables: Variables) -> Result<Plan, Misuse> {
+        variables_hold(&variables, config.rulebook.log_level.as_deref());
         for warning in &config.warnings {
             tracing::warn!("{warning}");
         }
@@ -104,8 +125,9 @@ impl Plan {
             namespace: server.namespace,
             upstream: server.settings,
         };
+        let spoken = variables.versions.clone().or_else(|| config.http.supported_versions.clone());
         let settings = Settings {
-            spoken: door::spoken(&config.http)?,
+            spoken: spoken.unwrap_or_default(),
             upstreams: config.servers.into_iter().map(member).collect(),
             rules: config.rules,
             policies: config.rulebook.policies,
@@ -118,12 +140,24 @@ impl Plan {
             },
             surface: config.surface,
         };
-        let Config { http, endpoints, routes, mut audit, dock, .. } = config;
-        let dock = dock.map(|dock| dock_of(Some(dock))).transpose()?;
+        let Config { http, endpoints, routes, mut audit, dock, folders, .. } = config;
         if let Some(enabled) = config.rulebook.audits_all {
             audit.get_or_insert_with(|| Audit { enabled, ..Audit::default() });
         }
-        Ok(Plan { settings, source, http, endpoints, routes, audit, dock, safe: None })
+        Ok(Plan {
+            settings,
+            source,
+            http,
+            endpoints,
+            routes,
+            audit,
+            has_tools: dock.is_some(),
+            dock: dock_of(dock.unwrap_or_default())?,
+            folders,
+            variables,
+            hangups: None,
+            safe: None,
+        })
     }
 
     /// The same, with a master key made where a server declares a secret and there is none.
@@ -141,6 +175,26 @@ impl Plan {
         self
     }
 
+    /// Where to listen, unless somebody said so on the command line. TD-146
+    pub fn listen(&self, mut usual: SocketAddr) -> SocketAddr {
+        if let Some(port) = self.variables.core_port {
+            usual.set_port(port);
+        }
+        usual
+    }
+
+    /// The same, where a hangup means a reload from now on: one that comes while packages are installed must not end us.
+    pub fn reloadable(mut self) -> std::io::Result<Plan> {
+        if self.has_folders() {
+            self.hangups = Some(signal(SignalKind::hangup())?);
+        }
+        Ok(self)
+    }
+
+    fn has_folders(&self) -> bool {
+        self.has_tools || !self.folders.is_empty()
+    }
+
     /// The same, with an audit trail unless the file says otherwise.
     pub fn audited(mut self) -> Plan {
         self.audit.get_or_insert_default();
@@ -148,34 +202,38 @@ impl Plan {
     }
 
     pub async fn start(self, cli: &Cli) -> Result<Host, Misuse> {
+        let has_folders = self.has_folders();
         let mut settings = Settings { library: Arc::new(Library::of(cli)), ..self.settings };
         let spawner = Spawner::with_secrets(own_binary(), self.safe.or_else(|| safe::open(cli)));
         log::hide_by(spawner.veil());
         spawner.hide_secrets().await;
         let fixed = settings.upstreams.clone();
-        let site = match self.dock {
-            Some(dock) => {
-                let file = match &self.source {
-                    Source::File(file) => Some(file.clone()),
-                    Source::Dock(_) | Source::Demo => None,
-                };
-                let site = Site::new(Arc::clone(&spawner), data_dir::folder(cli)?, dock);
-                Some(site.closing(cli.key_file.clone().into_iter().chain(file)))
-            }
-            None => None,
+        let site = if has_folders {
+            let (data, dock) = (data_dir::folder(cli)?, (self.dock, self.has_tools));
+            let file = match &self.source {
+                Source::File(file) => Some(file.clone()),
+                Source::Dock(_) | Source::Demo => None,
+            };
+            let site = Site::new(Arc::clone(&spawner), data, dock, self.folders);
+            Some(site.closing(cli.key_file.clone().into_iter().chain(file)))
+        } else {
+            None
         };
         if let Some(site) = &site {
             let mustered = site.muster().await;
             for problem in &mustered.problems {
                 tracing::warn!("{problem}");
             }
-            settings.upstreams.extend(mustered.members);
+            settings.upstreams = site.in_order(&fixed, mustered.members);
         }
         let gateway = Gateway::start(settings, &spawner);
         let reloader = site.map(|site| Arc::new(Reloader::new(site, fixed, gateway.clone())));
-        let audit = self.audit.filter(|audit| audit.enabled);
+        let audit = self.audit.filter(|audit| audit.enabled).map(|audit| Audit {
+            retention_days: self.variables.retention_days.unwrap_or(audit.retention_days),
+            ..audit
+        });
         let trail = audit.and_then(|audit| Trail::start(cli, &audit, &gateway, spawner.veil()));
-        Ok(Host { gateway, source: self.source, reloader, trail })
+        Ok(Host { gateway, source: self.source, reloader, hangups: self.hangups, trail })
     }
 
     /// What the file says of the audit trail, if there is a file.
@@ -187,7 +245,8 @@ impl Plan {
 impl Host {
     /// Starts what a configuration says.
     pub async fn of(cli: &Cli, config: Config) -> Result<Host, Misuse> {
-        Plan::of(config, Source::Demo)?.start(cli).await
+        let (variables, config) = with_variables(cli, Ok(config))?;
+        Plan::of(config, Source::Demo, variables)?.start(cli).await
     }
 
     /// Starts what the configuration says; it must be there.
@@ -205,15 +264,49 @@ impl Host {
 }
 
 /// How folders are served: as the file says, where the environment says nothing.
-fn dock_of(dock: Option<Dock>) -> Result<Dock, Misuse> {
-    let environment = |name: &str| std::env::var(name).ok();
-    let dock = dock.unwrap_or_default().with_environment(&environment);
-    dock.map_err(|problems| Misuse(problems.join("\n")))
+fn dock_of(dock: Dock) -> Result<Dock, Misuse> {
+    dock.with_environment(&environment).map_err(|problems| Misuse(problems.join("\n")))
+}
+
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// What the environment says, beside what was read; all that is wrong with both. TD-147
+fn with_variables<T>(cli: &Cli, loaded: Result<T, Misuse>) -> Result<(Variables, T), Misuse> {
+    let opens_door = matches!(cli.command, Some(Command::Up(_) | Command::Serve(_)));
+    let variables = Variables::read(&environment, opens_door).map_err(|problems| {
+        Misuse(format!("bad settings in the environment\n{}", problems.join("\n")))
+    });
+    match (variables, loaded) {
+        (Ok(variables), Ok(loaded)) => Ok((variables, loaded)),
+        (Err(Misuse(one)), Err(Misuse(other))) => Err(Misuse(format!("{one}\n{other}"))),
+        (Err(misuse), Ok(_)) | (Ok(_), Err(misuse)) => Err(misuse),
+    }
+}
+
+/// Does what can be done at once about settings, and says what can't.
+fn variables_hold(variables: &Variables, log_level: Option<&str>) {
+    if let Some(level) = variables.log_level.or(log_level) {
+        log::set_level(level);
+    }
+    if variables.origins.as_ref().is_some_and(|origins| origins.iter().any(|one| one == "*")) {
+        tracing::warn!("CORS_ORIGINS lets pages of all origins in; name those that you need");
+    }
+    let own = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    for (name, wanted, own) in
+        [("TOOLDOCK_UID", variables.owner.0, own.0), ("TOOLDOCK_GID", variables.owner.1, own.1)]
+    {
+        if let Some(wanted) = wanted.filter(|wanted| *wanted != own) {
+            tracing::warn!("{name} is {wanted}, but this process has {own}; start it as that user");
+        }
+    }
 }
 
 /// The folder of Python tools in the data directory, if there is one and it was named.
 fn docked(cli: &Cli) -> Option<PathBuf> {
-    let tools = cli.data_dir.as_ref()?.join("tools");
+    cli.data_dir.as_ref()?;
+    let tools = data_dir::folder(cli).ok()?.join("tools");
     tools.is_dir().then_some(tools)
 }
 
@@ -245,7 +338,6 @@ pub fn configuration(cli: &Cli) -> Result<Option<Config>, Misuse> {
 
 /// Reads a file.
 pub fn read(path: &Path) -> Result<Config, Misuse> {
-    let environment = |name: &str| std::env::var(name).ok();
     config::load(path, &environment).map_err(|faults| misuse(&faults))
 }
 
@@ -253,11 +345,6 @@ pub fn read(path: &Path) -> Result<Config, Misuse> {
 pub fn misuse(faults: &[Fault]) -> Misuse {
     let lines: Vec<_> = faults.iter().map(ToString::to_string).collect();
     Misuse(format!("bad configuration\n{}", lines.join("\n")))
-}
-
-fn load(path: PathBuf) -> Result<Plan, Misuse> {
-    let config = read(&path)?;
-    Plan::of(config, Source::File(path))
 }
 
 /// A token that is cancelled by SIGINT and SIGTERM; a second signal ends the process at once.

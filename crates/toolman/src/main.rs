@@ -81,6 +81,7 @@ async fn run(cli: Cli) -> anyhow::Result<i32> {
         Some(Command::Audit(audit)) => review::run(&cli, audit),
         Some(Command::Policy(policy)) => review::policy(&cli, policy),
         Some(Command::New { namespace }) => dock::scaffold::run(&cli, namespace),
+        Some(Command::Reload(asked)) => reload::request::run(&cli, asked).await,
         Some(Command::Completions { shell }) => {
             terminal::print(&cli::completions(*shell))?;
             Ok(0)

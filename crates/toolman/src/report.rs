@@ -2,14 +2,17 @@
 
 use std::fmt::Write as _;
 
-use catalog::snapshot::{Catalog, Item};
+use catalog::snapshot::{Catalog, Collision, Item};
+use catalog::surface::Surface;
 use catalog::tokens;
 use comfy_table::Table;
 use gateway::Gateway;
 use mcp::items::Kind;
+use mcp::names::UpstreamName;
 use mcp::text::tame;
 use serde_json::{Value, json};
-use upstream::supervisor::{Phase, Upstream};
+use upstream::supervisor::Upstream;
+use upstream::supervisor::condition::Condition;
 
 /// The state of all upstreams at one moment.
 pub struct Report {
@@ -23,6 +26,8 @@ struct Row {
     state: &'static str,
     /// What is wrong, in full.
     problem: Option<String>,
+    /// How far it is confined, if it is a worker.
+    sandbox: Option<String>,
     stderr: String,
     revision: Option<&'static str>,
     tools: usize,
@@ -47,7 +52,7 @@ impl Report {
                 ));
             }
         }
-        let collision = |collision: &catalog::snapshot::Collision| {
+        let collision = |collision: &Collision| {
             let keeper = match &collision.kept {
                 Some(keeper) => format!("`{keeper}`, which is listed first"),
                 None => "toolman itself".into(),
@@ -55,9 +60,19 @@ impl Report {
             let (kind, name) = (collision.kind.noun(), &collision.name);
             format!("{kind} `{name}` of `{}`: the name belongs to {keeper}", collision.dropped)
         };
+        // Where a client sees one namespace only, another one may have the same names.
+        let namespace = |name: &UpstreamName| {
+            let found = gateway.upstreams().find(|(_, upstream)| upstream.name() == name);
+            found.map(|(namespace, _)| namespace)
+        };
+        let is_seen = |collision: &&Collision| {
+            let is_apart = |kept: &UpstreamName| namespace(kept) != namespace(&collision.dropped);
+            gateway.surface() != Surface::Namespace
+                || !collision.kept.as_ref().is_some_and(is_apart)
+        };
         Report {
             rows: gateway.upstreams().map(|(_, upstream)| Row::of(&upstream, &catalog)).collect(),
-            collisions: catalog.collisions().iter().map(collision).collect(),
+            collisions: catalog.collisions().iter().filter(is_seen).map(collision).collect(),
             withheld,
         }
     }
@@ -105,6 +120,11 @@ impl Report {
                 _ = writeln!(text, "\nserver `{}` {problem}", row.name);
             }
         }
+        for row in &self.rows {
+            if let Some(sandbox) = &row.sandbox {
+                _ = writeln!(text, "\nsandbox of `{}`: {}", row.name, tame(sandbox));
+            }
+        }
         for (title, lines) in
             [("not exposed, the name is taken", &self.collisions), ("withheld", &self.withheld)]
         {
@@ -123,7 +143,7 @@ impl Report {
                 "name": row.name, "state": row.state, "problem": row.problem,
                 "revision": row.revision, "tools": row.tools, "resources": row.resources,
                 "prompts": row.prompts, "startup_ms": row.startup_ms,
-                "tokens_estimated": row.tokens, "stderr": row.stderr,
+                "tokens_estimated": row.tokens, "sandbox": row.sandbox, "stderr": row.stderr,
             })
         };
         let report = json!({
@@ -139,17 +159,7 @@ impl Report {
 impl Row {
     fn of(upstream: &Upstream, catalog: &Catalog) -> Row {
         let status = upstream.status();
-        let (state, problem) = match status.phase {
-            Phase::Ready if status.problems.is_empty() => ("ready", None),
-            Phase::Resting if status.problems.is_empty() => ("resting", None),
-            Phase::Ready | Phase::Resting => {
-                ("flawed", Some(format!("is flawed: {}", status.problems.join("; "))))
-            }
-            Phase::Starting => ("starting", Some("has not answered yet".to_owned())),
-            Phase::Late => ("late", Some(late(upstream))),
-            Phase::Waiting { reason } => ("waiting", Some(reason)),
-            Phase::Down { reason } => ("failed", Some(reason)),
-        };
+        let Condition { state, problem, sandbox, .. } = upstream.condition();
         let inventory = upstream.inventory();
         let is_of = |item: &&Item| item.origin.upstream == *upstream.name();
         let tools = catalog.items(Kind::Tool).iter().filter(is_of);
@@ -157,6 +167,7 @@ impl Row {
             name: upstream.name().to_string(),
             state,
             problem,
+            sandbox,
             stderr: upstream.stderr(),
             revision: status.introduction.map(|known| known.revision.as_str()),
             tools: inventory.of(Kind::Tool).len(),
@@ -166,13 +177,4 @@ impl Row {
             tokens: tools.map(|item| tokens::estimate(&item.definition)).sum(),
         }
     }
-}
-
-fn late(upstream: &Upstream) -> String {
-    let waited = upstream.settings().startup_timeout;
-    let stderr = upstream.stderr();
-    let words = if stderr.is_empty() { "nothing".into() } else { format!("\n{stderr}") };
-    format!(
-        "has not answered within {waited:?}; see its command, or raise `startup_timeout`; it wrote to stderr: {words}"
-    )
 }

@@ -9,14 +9,19 @@ use mcp::names::Namespace;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Cli, Misuse};
-use crate::host::{Host, stop_on_signals};
+use crate::host::{Plan, stop_on_signals};
+use crate::reload;
 
 pub async fn serve_stdio(cli: &Cli) -> anyhow::Result<i32> {
     expect_client()?;
     let stop = stop_on_signals()?;
-    let host = Host::start(cli).await?;
+    let mut host = Plan::read(cli)?.reloadable()?.start(cli).await?;
     let caller = gateway::auth::local(cli.agent.as_deref());
     let place = place(cli, &host.gateway, &caller)?;
+    if let Some(reloader) = &host.reloader {
+        reload::on_hangup(reloader, host.hangups.take());
+        reload::on_change(reloader);
+    }
     serve(&host.gateway, caller, &place, stop).await;
     host.stop().await;
     Ok(0)

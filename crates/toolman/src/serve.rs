@@ -8,11 +8,14 @@ use crate::cli::{Cli, Misuse, Serve};
 use crate::host::{Host, Plan};
 use crate::{data_dir, door, up};
 
-const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8000);
+pub const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8000);
 
 pub async fn run(cli: &Cli, serve: &Serve) -> anyhow::Result<i32> {
-    let plan = Plan::read(cli)?.audited();
-    let listen = serve.listen.or(plan.http.listen).map_or_else(usual, Ok)?;
+    let plan = Plan::read(cli)?.audited().reloadable()?;
+    let listen = match serve.listen {
+        Some(listen) => listen,
+        None => plan.listen(plan.http.listen.map_or_else(usual, Ok)?),
+    };
     let given = data_dir::given_token(serve.token_file.as_deref(), &plan.http)?;
     let token = match given {
         Some(token) => token,
@@ -30,7 +33,7 @@ pub async fn run(cli: &Cli, serve: &Serve) -> anyhow::Result<i32> {
     let listener = up::bind(listen)?;
     let address = listener.local_addr()?;
     let banner = |_: &Host| format!("toolman serves {scheme}://{address}/mcp\n");
-    up::serve(plan.start(cli).await?, listener, settings, banner).await
+    up::serve_until_stopped(cli, plan.start(cli).await?, listener, settings, banner).await
 }
 
 /// The address that is served on where none is named: a port may be in the environment.

@@ -1,7 +1,6 @@
 //! `toolman up`: the newcomer's command.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use config::http::Http;
 use gateway::auth::Keys;
@@ -13,22 +12,21 @@ use tokio::net::{TcpListener, TcpSocket};
 use crate::cli::{Cli, Misuse, Up};
 use crate::host::{Host, Plan, Source, stop_on_signals};
 use crate::report::Report;
-use crate::{data_dir, door, reload, terminal};
+use crate::{data_dir, door, reload, serve, terminal};
 
 pub async fn run(cli: &Cli, up: &Up) -> anyhow::Result<i32> {
-    if !up.listen.ip().is_loopback() {
-        let listen = up.listen;
+    if let Some(listen) = up.listen.filter(|listen| !listen.ip().is_loopback()) {
         let reason =
             format!("`{listen}` is not an address of this machine alone; use `toolman serve`");
         return Err(Misuse(reason).into());
     }
-    let plan = Plan::read_or_demo(cli)?.audited().with_key(cli);
+    let plan = Plan::read_or_demo(cli)?.audited().with_key(cli).reloadable()?;
     let token = data_dir::token(cli, &Http::default())?;
     let settings = door::settings(&plan, Keys::new(&token))?;
-    let listener = bind(up.listen)?;
+    let listener = bind(up.listen.unwrap_or_else(|| plan.listen(serve::LISTEN)))?;
     let url = format!("http://{}/mcp", listener.local_addr()?);
     let banner = |host: &Host| banner(host, &url, &token);
-    serve(plan.start(cli).await?, listener, settings, banner).await
+    serve_until_stopped(cli, plan.start(cli).await?, listener, settings, banner).await
 }
 
 /// Opens the door's address.
@@ -48,17 +46,23 @@ fn open(listen: SocketAddr) -> std::io::Result<TcpListener> {
 }
 
 /// Serves until a signal comes; says so when every server has answered.
-pub async fn serve(
-    host: Host,
+pub async fn serve_until_stopped(
+    cli: &Cli,
+    mut host: Host,
     listener: TcpListener,
     mut settings: Settings,
     banner: impl Fn(&Host) -> String,
 ) -> anyhow::Result<i32> {
     let stop = stop_on_signals()?;
     if let Some(reloader) = &host.reloader {
-        reload::on_hangup(Arc::clone(reloader))?;
+        reload::on_hangup(reloader, host.hangups.take());
         reload::on_change(reloader);
-        settings.reload = reload::on_request(reloader)?;
+        settings.reload = reload::on_request(cli, reloader)?;
+    }
+    let scheme = if settings.tls.is_some() { "https" } else { "http" };
+    let address = reachable(listener.local_addr()?);
+    if let Err(error) = data_dir::note_address(cli, &format!("{scheme}://{address}\n")) {
+        tracing::warn!("{error:#}");
     }
     let door = server::http::serve(host.gateway.clone(), listener, settings, stop.clone());
     let serving = tokio::spawn(door);
@@ -74,6 +78,17 @@ pub async fn serve(
     _ = serving.await;
     host.stop().await;
     Ok(0)
+}
+
+/// An address under which this machine reaches what is served on all of them.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(match address.ip() {
+            IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    address
 }
 
 fn banner(host: &Host, url: &str, token: &str) -> String {

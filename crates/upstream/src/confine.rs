@@ -25,6 +25,32 @@ const FILE_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
 /// Where the C library keeps named semaphores and shared memory: without it `multiprocessing` can't be used.
 const SHARED: &str = "/dev/shm";
+/// How the stage begins to say what was reached, before the worker runs.
+pub const SANDBOX_SAID: &str = "toolman: sandbox ";
+
+/// How far a process can be confined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// In its resources, and in its system calls where the kernel can.
+    #[default]
+    Limits,
+    /// In its files too.
+    Landlock,
+    /// In all that we know of.
+    Full,
+}
+
+impl Level {
+    const ALL: [Level; 3] = [Level::Limits, Level::Landlock, Level::Full];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Level::Limits => "limits",
+            Level::Landlock => "landlock",
+            Level::Full => "full",
+        }
+    }
+}
 
 /// What a worker may touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,8 +63,8 @@ pub struct Confinement {
     pub has_network: bool,
     /// How much memory it may have.
     pub memory_bytes_max: u64,
-    /// Whether it must not run where files can't be confined.
-    pub is_required: bool,
+    /// Where less can be reached, it must not run.
+    pub least: Level,
 }
 
 impl Confinement {
@@ -53,7 +79,7 @@ impl Confinement {
         }
         _ = writeln!(text, "n{}", u8::from(self.has_network));
         _ = writeln!(text, "m{}", self.memory_bytes_max);
-        _ = writeln!(text, "q{}", u8::from(self.is_required));
+        _ = writeln!(text, "q{}", self.least.as_str());
         text
     }
 
@@ -66,7 +92,9 @@ impl Confinement {
                 'w' => confinement.writes.push(rest.into()),
                 'n' => confinement.has_network = rest == "1",
                 'm' => confinement.memory_bytes_max = rest.parse().ok()?,
-                'q' => confinement.is_required = rest == "1",
+                'q' => {
+                    confinement.least = Level::ALL.into_iter().find(|it| it.as_str() == rest)?;
+                }
                 _ => return None,
             }
         }
@@ -81,19 +109,25 @@ pub(crate) fn enter(written: &str) -> Result<Option<String>, String> {
     }
     let confinement = Confinement::read(written).ok_or("the confinement can't be read")?;
     limit(&confinement);
-    let mut reached = match confine_files(&confinement) {
-        Ok(reached) => reached,
-        Err(problem) if confinement.is_required => {
-            return Err(format!("`require_sandbox` can't be met here: {problem}"));
-        }
-        Err(problem) => format!("files NOT confined: {problem}"),
+    let (mut level, mut reached) = match confine_files(&confinement) {
+        Ok((level, reached)) => (level, reached.to_owned()),
+        Err(problem) => (Level::Limits, format!("files NOT confined: {problem}")),
     };
     reached += match calls::forgo(confinement.has_network) {
         Ok(()) => ", system calls reduced",
-        Err(_) => ", system calls NOT reduced",
+        Err(_) => {
+            level = level.min(Level::Landlock);
+            ", system calls NOT reduced"
+        }
     };
     if !confinement.has_network {
         reached += ", no network";
+    }
+    let (reached, least) = (format!("{}: {reached}", level.as_str()), confinement.least.as_str());
+    if level < confinement.least {
+        return Err(format!(
+            "`require_sandbox = \"{least}\"` can't be met here, only {reached}; use a kernel with Landlock, or ask for less"
+        ));
     }
     Ok(Some(reached))
 }
@@ -113,7 +147,7 @@ fn limit(confinement: &Confinement) {
     }
 }
 
-fn confine_files(confinement: &Confinement) -> Result<String, String> {
+fn confine_files(confinement: &Confinement) -> Result<(Level, &'static str), String> {
     let worded = |error: landlock::RulesetError| error.to_string();
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
@@ -148,8 +182,10 @@ fn confine_files(confinement: &Confinement) -> Result<String, String> {
     let status = ruleset.restrict_self().map_err(worded)?;
     match status.ruleset {
         RulesetStatus::NotEnforced => Err("the kernel has no Landlock".into()),
-        RulesetStatus::PartiallyEnforced => Ok("files confined, as far as the kernel can".into()),
-        RulesetStatus::FullyEnforced => Ok("files confined".into()),
+        RulesetStatus::PartiallyEnforced => {
+            Ok((Level::Landlock, "files confined, as far as the kernel can"))
+        }
+        RulesetStatus::FullyEnforced => Ok((Level::Full, "files confined")),
     }
 }
 
@@ -203,7 +239,7 @@ pub fn home_of(interpreter: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::Confinement;
+    use super::{Confinement, Level};
 
     #[test]
     fn confinement_is_read_as_it_was_written() {
@@ -212,7 +248,7 @@ mod tests {
             writes: vec!["/tmp/x".into()],
             has_network: false,
             memory_bytes_max: 7,
-            is_required: true,
+            least: Level::Landlock,
         };
         assert_eq!(Confinement::read(&confinement.written()), Some(confinement));
         assert_eq!(Confinement::read("x"), None);

@@ -136,6 +136,8 @@ struct State {
     abandoned: HashSet<u64>,
     /// What a worker has found wrong with its files.
     faults: Vec<String>,
+    /// Its tools whose schema alone tells what they take.
+    exact: Vec<String>,
     /// Answers that the server waits for, by its id.
     asks: HashMap<Raw, OpenAsk>,
     /// Capabilities whose lists have changed since they were last asked for.

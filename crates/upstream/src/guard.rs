@@ -7,10 +7,14 @@
 //! Two stages, because nothing can run between fork and exec without `unsafe`: the guard starts
 //! this binary once more, which opens a session of its own and becomes the server by exec.
 
+mod census;
+mod group;
+
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -22,25 +26,40 @@ use rustix::process::{
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::confine;
+use crate::confine::{self, Confinement};
 use crate::inheritance;
 use crate::limits::TERM_GRACE;
 use crate::processes::kill_children;
 
+use group::Group;
+
+pub use census::Bounds;
+pub use group::can_be_made as has_groups;
+
 /// How the modes are called. Not after the binary, so that who kills that by name spares them.
 const GUARD: &str = "mcp-guard";
 const STAGE: &str = "mcp-stage";
+/// The exit code of a server that was killed.
+const KILLED: u8 = 137;
+/// Held by the thread that has the last word.
+static ENDING: Mutex<()> = Mutex::new(());
 
-/// A command that runs `program` under a guard, confined if so; `guard` is our own binary.
-pub fn command(
-    guard: &OsStr,
-    confinement: Option<&str>,
-    program: &OsStr,
-    args: &[OsString],
-) -> Command {
+/// What a server is held to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Terms<'a> {
+    /// What it gives up before it is started.
+    pub confinement: Option<&'a Confinement>,
+    /// What it may become, with all processes below it.
+    pub bounds: Option<Bounds>,
+}
+
+/// A command that runs `program` under a guard; `guard` is our own binary.
+pub fn command(guard: &OsStr, terms: Terms<'_>, program: &OsStr, args: &[OsString]) -> Command {
     let mut command = Command::new(guard);
     command.arg0(GUARD).arg(std::process::id().to_string());
-    command.arg(confinement.unwrap_or_default()).arg(program).args(args);
+    command.arg(terms.bounds.map(|bounds| bounds.written()).unwrap_or_default());
+    command.arg(terms.confinement.map(Confinement::written).unwrap_or_default());
+    command.arg(program).args(args);
     // Ctrl-C at the terminal is for the gateway, which then ends its guards in order.
     command.process_group(0);
     command
@@ -71,7 +90,7 @@ fn stage(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     _ = kill_process(getpid(), Signal::STOP);
     match confine::enter(&confinement.to_string_lossy()) {
         Ok(None) => {}
-        Ok(Some(reached)) => say(&format!("toolman: {reached}")),
+        Ok(Some(reached)) => say(&format!("{}{reached}", confine::SANDBOX_SAID)),
         Err(problem) => {
             say(&format!("toolman: {problem}"));
             return ExitCode::from(125);
@@ -86,9 +105,10 @@ fn guard(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     // Its environment is that of its server, with the secrets of that: for no other process of this user.
     _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let parent = args.next().and_then(|pid| pid.to_str()?.parse().ok()).and_then(Pid::from_raw);
-    match (parent, args.next(), args.next()) {
-        (Some(parent), Some(confinement), Some(program)) => {
-            watch_over(parent, &confinement, &program, args).unwrap_or_else(|e| {
+    match (parent, args.next(), args.next(), args.next()) {
+        (Some(parent), Some(bounds), Some(confinement), Some(program)) => {
+            let bounds = bounds.to_str().and_then(Bounds::read);
+            watch_over((parent, bounds), &confinement, &program, args).unwrap_or_else(|e| {
                 say(&format!("toolman: can't guard `{}`: {e}", program.display()));
                 ExitCode::from(126)
             })
@@ -98,7 +118,7 @@ fn guard(mut args: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 fn watch_over(
-    parent: Pid,
+    (parent, bounds): (Pid, Option<Bounds>),
     confinement: &OsStr,
     program: &OsStr,
     args: impl Iterator<Item = OsString>,
@@ -120,30 +140,58 @@ fn watch_over(
     if let Some(code) = ended_before_it_stopped(server) {
         return Ok(ExitCode::from(code));
     }
+    let group = bounds.and_then(Group::make).filter(|group| group.take(server).is_ok());
+    let group = Arc::new(group);
     // Ours are copies: the gateway must see it when the server closes its own ends.
     if let Ok(null) = std::fs::File::options().read(true).write(true).open("/dev/null") {
         _ = rustix::stdio::dup2_stdin(&null);
         _ = rustix::stdio::dup2_stdout(&null);
     }
     _ = kill_process(server, Signal::CONT);
+    let all = Arc::clone(&group);
     std::thread::spawn(move || {
         let mut fds = [PollFd::new(&gateway, PollFlags::IN)];
         while poll(&mut fds, None).is_err() {}
-        kill_children(|_| false);
+        end((*all).as_ref());
         std::process::exit(1);
     });
+    let all = Arc::clone(&group);
     std::thread::spawn(move || {
         signals.forever().next();
         terminate(server);
+        end((*all).as_ref());
         std::process::exit(143);
     });
+    if let Some(bounds) = bounds {
+        let all = Arc::clone(&group);
+        std::thread::spawn(move || {
+            let excess = census::watch(bounds, (*all).as_ref());
+            let _last = ENDING.lock();
+            end((*all).as_ref());
+            // Now, as what they print may have left no room for a word of ours.
+            say(&format!("toolman: it became {excess}"));
+            std::process::exit(KILLED.into());
+        });
+    }
     // The first thread reaps, and stays to the end: the server's death signal hangs on it.
     let code = reap_until(server);
-    kill_children(|_| false);
+    let _last = ENDING.lock();
+    end((*group).as_ref());
     Ok(ExitCode::from(code))
 }
 
-/// Asks the server to end, waits a little, then kills what is left.
+/// Ends all that is below us.
+fn end(group: Option<&Group>) {
+    if let Some(group) = group {
+        group.kill();
+    }
+    kill_children(|_| false);
+    if let Some(group) = group {
+        group.remove();
+    }
+}
+
+/// Asks the server to end, and waits a little.
 fn terminate(server: Pid) {
     _ = kill_process_group(server, Signal::TERM);
     let deadline = Instant::now() + TERM_GRACE;
@@ -151,7 +199,6 @@ fn terminate(server: Pid) {
     while Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(5));
     }
-    kill_children(|_| false);
 }
 
 /// Waits until the stage has stopped itself; its exit code if it has ended instead.
@@ -179,7 +226,8 @@ fn reap_until(server: Pid) -> u8 {
         match wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid == server => return exit_code(status),
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return 255,
+            // Another thread has ended and reaped them all.
+            Err(_) => return KILLED,
         }
     }
 }

@@ -21,10 +21,9 @@ use tokio::net::unix::pipe;
 use tokio::process::Child;
 use tokio::time::timeout;
 
-use crate::confine::Confinement;
 use crate::connection::{Connection, Listener};
 use crate::context::Context;
-use crate::guard;
+use crate::guard::{self, Bounds, Terms};
 use crate::limits::{GUARD_EXIT_MAX, SECRETS_WAIT_MAX, STDIN_CLOSE_GRACE};
 use crate::processes::kill_children;
 use crate::python::Worker;
@@ -231,7 +230,7 @@ impl Spawner {
                 (program.as_str(), filled.collect())
             }
         };
-        let mut guarded = guard::command(&self.guard, None, program.as_ref(), &args);
+        let mut guarded = guard::command(&self.guard, Terms::default(), program.as_ref(), &args);
         for name in OWN_SECRETS {
             guarded.env_remove(name);
         }
@@ -264,14 +263,23 @@ impl Spawner {
     /// to where stderr goes.
     fn start_worker(self: &Arc<Self>, worker: &Worker) -> io::Result<Started> {
         let (program, args) = worker.command_line();
-        let confinement = worker.confinement.as_ref().map(Confinement::written);
-        let mut guarded = guard::command(&self.guard, confinement.as_deref(), program, &args);
+        let confinement = worker.confinement.as_ref();
+        let terms = Terms { confinement, bounds: Some(worker.bounds) };
+        let mut guarded = guard::command(&self.guard, terms, program, &args);
         guarded.env_clear().envs(worker.environment()).current_dir(&worker.folder);
         let (ours, theirs) = StdUnixStream::pair()?;
         let (output, printed) = io::pipe()?;
         guarded.stdin(OwnedFd::from(theirs));
         guarded.stdout(printed.try_clone()?).stderr(printed);
         let process = self.spawn(guarded)?;
+        let Bounds { processes_max, memory_bytes_max } = worker.bounds;
+        let means = if guard::has_groups() { "a control group" } else { "nothing else" };
+        tracing::info!(
+            namespace = worker.name,
+            processes_max,
+            memory_bytes_max,
+            "its processes are bounded by its guard and {means}"
+        );
         ours.set_nonblocking(true)?;
         let (reader, writer) = UnixStream::from_std(ours)?.into_split();
         Ok(Started {

@@ -44,6 +44,11 @@ pub const STDIN_CLOSE_GRACE: Duration = Duration::from_millis(200);
 pub const TERM_GRACE: Duration = Duration::from_millis(200);
 /// How long the guard may take for all of it.
 pub const GUARD_EXIT_MAX: Duration = Duration::from_millis(700);
+/// How often a guard looks whether many processes were born, and how many are many; and how often it counts its
+/// own in any case.
+pub const CENSUS_PAUSE: Duration = Duration::from_millis(50);
+pub const CENSUS_BIRTHS: u32 = 16;
+pub const CENSUS_EVERY: Duration = Duration::from_secs(1);
 /// How long the exit code of a server that has closed a pipe is waited for: as a rule it has ended.
 pub const EXIT_CODE_MAX: Duration = Duration::from_secs(1);
 /// How long the last output of an ended server is read.
@@ -148,3 +153,9 @@ pub const PRIVATE_IDLE_MAX: Duration = Duration::from_mins(15);
 pub const PRIVATE_STOP_MAX: Duration = Duration::from_millis(1500);
 /// A list that may change without notice is read again after this, at the earliest.
 pub const LIST_AGE_MIN: Duration = Duration::from_secs(30);
+
+/// The largest answer to a single request of our own.
+pub const POST_ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// How long the first line of a worker is waited for, which was written before.
+pub const FIRST_LINE_MAX: Duration = Duration::from_millis(500);

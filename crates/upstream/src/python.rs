@@ -3,7 +3,10 @@
 //! A worker is an upstream like any other; what it says is in `protocol`. Which folders there are, and under
 //! which namespace they are shown, is not known here.
 
+pub mod admission;
 pub mod environment;
+pub mod fresh;
+pub mod lease;
 pub mod protocol;
 pub mod runtime;
 pub mod scan;
@@ -18,6 +21,9 @@ use mcp::items::Inventory;
 use tokio::time::Instant;
 
 use crate::confine::Confinement;
+use crate::guard::Bounds;
+use crate::python::admission::Admission;
+use crate::python::lease::Lease;
 use crate::template::Template;
 
 /// A folder of tools, and how its worker is started. Shown without values of its environment.
@@ -35,10 +41,12 @@ pub struct Worker {
     pub version: String,
     /// What its files define, as far as that is known without running them.
     pub offer: Arc<Inventory>,
-    /// Tools of it that nobody is to see.
-    pub withheld: Vec<String>,
+    /// Which of its tools may be seen and called.
+    pub admission: Admission,
     /// What is wrong with its files.
     pub faults: Vec<String>,
+    /// Whether it is never started: what its folder forbids, or holds, is not known.
+    pub is_refused: bool,
     /// Whether it is started before anybody calls it.
     pub is_eager: bool,
     pub pace: Pace,
@@ -46,6 +54,10 @@ pub struct Worker {
     pub scratch: PathBuf,
     /// What it may touch; all that we may if absent.
     pub confinement: Option<Confinement>,
+    /// What it may become, with all processes that its tools start.
+    pub bounds: Bounds,
+    /// What must stay where it is for as long as it may run.
+    pub lease: Lease,
 }
 
 /// How much a worker is asked at once.
@@ -65,6 +77,18 @@ impl Worker {
         args.push(self.folder.clone().into());
         args.extend(["--result-max".into(), self.pace.result_bytes_max.to_string().into()]);
         (self.interpreter.as_os_str(), args)
+    }
+
+    /// What is wrong with its files, together with what it has said of them: of two words on one line, its own.
+    pub(crate) fn all_faults(&self, said: &[String]) -> Vec<String> {
+        let is_said = |fault: &String| {
+            let mut parts = fault.splitn(3, ':');
+            let (Some(file), Some(line)) = (parts.next(), parts.next()) else { return false };
+            let place = format!("{file}:{line}:");
+            said.iter().any(|other| other == fault || other.starts_with(&place))
+        };
+        let read = self.faults.iter().filter(|fault| !is_said(fault)).cloned();
+        read.chain(said.iter().cloned()).collect()
     }
 
     /// All that a worker sees of an environment: what is declared, and what programs need to run at all.

@@ -5,20 +5,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mcp::names::UpstreamName;
 use mcp::text::tame;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::sync::watch;
 
 use crate::limits::{STDERR_BYTES_KEPT, STDERR_BYTES_SHOWN};
 use crate::veil::Veil;
+
+/// The longest first line that is kept.
+const FIRST_LINE_BYTES_MAX: usize = 1024;
 
 /// The tail, shared by who reads and who shows it.
 #[derive(Clone, Debug, Default)]
 pub struct StderrTail {
     bytes: Arc<Mutex<Vec<u8>>>,
     veil: Arc<Veil>,
+    /// How it began.
+    begun: Arc<watch::Sender<Vec<u8>>>,
 }
 
 impl StderrTail {
     pub fn new(veil: &Arc<Veil>) -> StderrTail {
-        StderrTail { bytes: Arc::default(), veil: Arc::clone(veil) }
+        StderrTail { veil: Arc::clone(veil), ..StderrTail::default() }
     }
 
     /// Keeps reading until the end.
@@ -27,11 +33,23 @@ impl StderrTail {
         let mut unlogged = Vec::new();
         while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
             self.keep(&chunk[..count]);
+            self.begin(&chunk[..count]);
             unlogged.extend_from_slice(&chunk[..count]);
             // What may be the beginning of a value waits for the rest.
             log(&upstream, &self.veil.over_part(&mut unlogged));
         }
         log(&upstream, &unlogged);
+    }
+
+    fn begin(&self, chunk: &[u8]) {
+        self.begun.send_if_modified(|begun| {
+            let has_line = begun.contains(&b'\n') || begun.len() >= FIRST_LINE_BYTES_MAX;
+            if !has_line {
+                let room = FIRST_LINE_BYTES_MAX - begun.len();
+                begun.extend(&chunk[..chunk.len().min(room)]);
+            }
+            !has_line
+        });
     }
 
     fn keep(&self, chunk: &[u8]) {
@@ -51,6 +69,15 @@ impl StderrTail {
         let shown = self.veil.over_text(&tail);
         let from = shown.len().saturating_sub(STDERR_BYTES_KEPT);
         String::from_utf8_lossy(&shown[from..]).into_owned()
+    }
+
+    /// Waits for the first line.
+    pub async fn first_line(&self) -> String {
+        let mut begun = self.begun.subscribe();
+        let is_whole = |begun: &Vec<u8>| begun.contains(&b'\n');
+        let Ok(begun) = begun.wait_for(is_whole).await else { return String::new() };
+        let line = begun.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        tame(&String::from_utf8_lossy(line))
     }
 
     /// The last lines, fit for an error: bounded, without control characters.

@@ -2,6 +2,7 @@
 //!
 //! The handle is what the gateway holds; a task of its own does the rest and tells by events.
 
+pub mod condition;
 mod equipment;
 mod life;
 mod private;
@@ -34,10 +35,7 @@ pub use crate::conversation::{EraChoice, Introduction};
 use crate::error::Error;
 use crate::hearing::Watched;
 use crate::launch::{Launch, Spawner};
-use crate::limits::{
-    CALL_TIMEOUT, CRASHES_MAX, NEW_SESSION_MAX, RENEWALS_MAX, REOPEN_DELAY_MAX, RESTART_DELAY_MIN,
-    STARTUP_TIMEOUT,
-};
+use crate::limits::{CALL_TIMEOUT, NEW_SESSION_MAX, RENEWALS_MAX, STARTUP_TIMEOUT};
 use crate::meeting::Manner;
 use crate::relay::Upcall;
 use crate::stderr::StderrTail;
@@ -124,6 +122,10 @@ pub struct Status {
     pub startup: Option<Duration>,
     /// What it declares but does not give.
     pub problems: Vec<String>,
+    /// How far it is confined, if it is a worker that has run.
+    pub sandbox: Option<String>,
+    /// Ends in a row, with nothing of use between.
+    pub failures: u32,
 }
 
 /// What the gateway is told.
@@ -157,6 +159,7 @@ struct Shared {
     needed: watch::Sender<bool>,
     /// Who may call a worker now.
     turns: worker::Turns,
+    exact: ArcSwap<Vec<String>>,
     privates: Privates,
     events: mpsc::Sender<Event>,
     restarts: AtomicU64,
@@ -176,10 +179,16 @@ impl Upstream {
             Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => Default::default(),
         };
         let status = Status {
-            phase: if rest::rests_at_first(&settings) { Phase::Resting } else { Phase::Starting },
+            phase: match Upstream::refusal(&settings) {
+                Some(reason) => Phase::Down { reason },
+                None if rest::rests_at_first(&settings) => Phase::Resting,
+                None => Phase::Starting,
+            },
             introduction: None,
             startup: None,
             problems,
+            sandbox: None,
+            failures: 0,
         };
         let upstream = Upstream(Arc::new(Shared {
             spawner,
@@ -192,6 +201,7 @@ impl Upstream {
             log_level: watch::Sender::default(),
             needed: watch::Sender::new(false),
             turns: worker::Turns::of(&settings),
+            exact: ArcSwap::default(),
             settings,
             privates: Privates::default(),
             events,
@@ -254,6 +264,7 @@ impl Upstream {
 
     /// Makes a request; see [`Connection::call`].
     pub async fn call(&self, call: Call<'_>) -> Result<Answer, Error> {
+        self.check_admitted(&call)?;
         let _turn = self.turn().await?;
         let connection = self.connection_for(&call).await?;
         match connection.call(&call).await {
@@ -395,6 +406,9 @@ impl Upstream {
         if self.is_lazy() || self.is_worker() {
             self.tell_changed();
         }
+        if Upstream::refusal(self.settings()).is_some() {
+            return self.0.stop.cancelled().await;
+        }
         while self.is_needed().await {
             let mark = self.safe_mark();
             let equipped = match Box::pin(self.equipped()).await {
@@ -414,6 +428,7 @@ impl Upstream {
             renewals = 0;
             let next = life.reason.as_ref().map(|reason| {
                 crashes = if life.was_of_use { 1 } else { crashes + 1 };
+                self.0.status.send_modify(|status| status.failures = crashes);
                 self.after_end(reason, crashes)
             });
             if let Some((phase, _)) = &next {
@@ -442,37 +457,6 @@ impl Upstream {
                 Some((_, None)) | None => return,
             }
         }
-    }
-
-    /// What becomes of the upstream after so many crashes in a row: its phase, and when to try
-    /// again, if ever.
-    fn after_end(&self, reason: &str, crashes: u32) -> (Phase, Option<Duration>) {
-        let upstream = self.name();
-        let doubled = RESTART_DELAY_MIN.saturating_mul(1 << (crashes - 1).min(16));
-        if let Launch::Url(_) = self.0.settings.launch {
-            // Whoever runs it elsewhere will start it again.
-            let delay_max = match self.0.settings.restart {
-                Restart::OnFailure { delay_max } => delay_max,
-                Restart::Never => REOPEN_DELAY_MAX,
-            };
-            let delay = doubled.min(delay_max);
-            tracing::warn!(%upstream, "trying again in {delay:?}; it {reason}");
-            return (Phase::Waiting { reason: reason.to_owned() }, Some(delay));
-        }
-        let Restart::OnFailure { delay_max } = self.0.settings.restart else {
-            tracing::error!(%upstream, "{reason}");
-            return (Phase::Down { reason: reason.to_owned() }, None);
-        };
-        // A namespace is never given up: the next call may find it mended.
-        if crashes >= CRASHES_MAX && !self.is_worker() {
-            let reason =
-                format!("was parked after {crashes} failures in a row; the last: {reason}");
-            tracing::error!(%upstream, "{reason}");
-            return (Phase::Down { reason }, None);
-        }
-        let delay = doubled.min(delay_max);
-        tracing::warn!(%upstream, "restarting in {delay:?}; it {reason}");
-        (Phase::Waiting { reason: reason.to_owned() }, Some(delay))
     }
 
     fn set_phase(&self, phase: Phase) {

@@ -58,6 +58,9 @@ fn note(row: &Row) -> Option<String> {
     if let Some((before, after)) = row.memory_kib {
         notes.push(format!("memory {before} KiB before, {after} KiB with the sessions"));
     }
+    if let Some(memory) = row.worker_kib {
+        notes.push(format!("an idle worker has {:.0} KiB", memory.median));
+    }
     if row.wrong + row.swapped + row.lost > 0 {
         notes.push(format!("{} wrong, {} swapped, {} lost", row.wrong, row.swapped, row.lost));
     }

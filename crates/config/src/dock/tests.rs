@@ -1,11 +1,14 @@
 //! Folders of tools in temporary folders.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;
 
 use super::{Folder, folders};
+use crate::limits::{DOCK_FILES_MAX, TOOL_FILE_BYTES_MAX};
 
 fn write(root: &Path, file: &str, text: &str) {
     let path = root.join(file);
@@ -73,7 +76,8 @@ fn manifest_says_what_is_needed_and_set() {
     let manifest = &found[0].manifest;
     assert_eq!(found[0].faults, Vec::<String>::new());
     assert_eq!(manifest.secrets, ["WEATHER_API_KEY"]);
-    let env: Vec<_> = manifest.env.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    let env: Vec<_> =
+        manifest.env.iter().map(|(k, v)| format!("{k}={}", v.plain().unwrap())).collect();
     assert_eq!(env, ["BASE_URL=https://example.com", "RETRIES=3"]);
     assert_eq!(manifest.calls_max, Some(2));
     assert!(manifest.deny.as_ref().unwrap().matches_name("internal_x"));
@@ -118,4 +122,101 @@ fn dependencies_may_stand_in_a_pyproject() {
     let (_root, found, _) =
         read(&[("a/pyproject.toml", "[project]\nname = 'a'\ndependencies = ['httpx>=0.28']\n")]);
     assert_eq!(found[0].packages, ["httpx>=0.28"]);
+}
+
+#[test]
+fn manifest_that_can_not_be_read_refuses_the_folder() {
+    // HARDENING K12
+    let large = format!("# {}\ndeny: ['x']\n", "x".repeat(TOOL_FILE_BYTES_MAX));
+    let (root, found, _) = read(&[
+        ("large/tooldock.yaml", &large),
+        ("misspelt/tooldock.yml", "deny: ['x']\n"),
+        ("fine/tooldock.yaml", "deny: ['x']\n"),
+        ("binary/t.py", ""),
+        ("dangling/t.py", ""),
+        ("outside/t.py", ""),
+        ("folder/tooldock.yaml/x", ""),
+    ]);
+    assert_eq!(found.len(), 7);
+    fs::write(root.path().join("binary/tooldock.yaml"), b"deny: ['\xff']").unwrap();
+    symlink("nowhere", root.path().join("dangling/tooldock.yaml")).unwrap();
+    symlink("../fine/tooldock.yaml", root.path().join("outside/tooldock.yaml")).unwrap();
+    for folder in folders(root.path()).0 {
+        let is_fine = folder.name.as_str() == "fine";
+        assert_eq!(folder.is_refused, !is_fine, "{}", folder.name);
+        assert_eq!(folder.faults.len(), usize::from(!is_fine), "{:?}", folder.faults);
+        let told = folder.faults.join("");
+        assert!(is_fine || told.starts_with("tooldock.y"), "{told}");
+        assert_eq!(folder.name.as_str() == "misspelt", told.contains("name it `tooldock.yaml`"));
+    }
+}
+
+#[test]
+fn manifest_beside_too_much_is_read_and_the_folder_is_refused() {
+    let (root, _, _) = read(&[("a/tooldock.yaml", "deny: ['x']\n")]);
+    for file in 0..=DOCK_FILES_MAX {
+        fs::write(root.path().join(format!("a/{file:05}")), "").unwrap();
+    }
+    let folder = folders(root.path()).0.remove(0);
+    assert!(folder.manifest.deny.is_some() && folder.is_refused);
+    assert_eq!(folder.faults.len(), 1, "{:?}", folder.faults);
+    assert!(folder.faults[0].contains("holds more than 2000 files"), "{:?}", folder.faults);
+}
+
+#[test]
+fn what_is_no_file_of_the_folder_is_not_read() {
+    let (root, _, _) = read(&[("a/t.py", "x"), ("b/t.py", "x")]);
+    let a = root.path().join("a");
+    mknodat(CWD, a.join("pipe.txt"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    mknodat(CWD, a.join("pipe.py"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    symlink("/dev/zero", a.join("zero.py")).unwrap();
+    symlink("../b/t.py", a.join("out.py")).unwrap();
+    symlink("t.py", a.join("in.py")).unwrap();
+    symlink("..", a.join("up")).unwrap();
+    let folder = folders(root.path()).0.remove(0);
+    let files: Vec<_> = folder.sources.iter().map(|source| source.file.as_str()).collect();
+    assert_eq!(files, ["in.py", "t.py"]);
+    assert_eq!(
+        folder.faults,
+        [
+            "out.py: is a link that leads out of the folder; put the file itself there",
+            "pipe.py: is no file; pipes, sockets and devices are not served",
+            "zero.py: is a link that leads out of the folder; put the file itself there",
+        ]
+    );
+}
+
+#[test]
+fn version_changes_with_names_of_folders_and_with_the_end_of_large_files() {
+    let large = "x".repeat(2 * TOOL_FILE_BYTES_MAX);
+    let (root, found, _) = read(&[("a/one/x.json", "1"), ("a/large.bin", &large)]);
+    let version = || folders(root.path()).0.remove(0).version;
+    let first = version();
+    assert_eq!(first, found[0].version);
+    fs::rename(root.path().join("a/one"), root.path().join("a/two")).unwrap();
+    let renamed = version();
+    assert_ne!(first, renamed);
+    write(root.path(), "a/large.bin", &format!("{}y", &large[1..]));
+    assert_ne!(renamed, version());
+}
+
+#[test]
+fn numbers_that_nothing_could_be_done_with_are_refused_with_their_bounds() {
+    let (_root, found, _) = read(&[(
+        "a/tooldock.yaml",
+        "max_concurrency: 18446744073709551615\ntimeout: 4294967295\nmemory_mb: 0\nrate_limit: 0\n\
+         processes: 0\nenv: { A: \"x\\0y\" }\n",
+    )]);
+    let faults = found[0].faults.join("\n");
+    for told in [
+        "`max_concurrency` is 18446744073709551615; it must be from 1 to 10000",
+        "`timeout` must be a number of seconds above 0, at most 86400",
+        "`memory_mb` is 0; it must be from 64 to 4294967295",
+        "`rate_limit` is 0; it must be from 1 to 4294967295",
+        "`processes` is 0; it must be from 1 to 4294967295",
+        "the value of `A` holds a NUL",
+    ] {
+        assert!(faults.contains(told), "{told}: {faults}");
+    }
+    assert!(found[0].is_refused);
 }

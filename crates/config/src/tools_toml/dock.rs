@@ -1,8 +1,12 @@
 //! `[dock]`: how folders of Python tools are served.
 
+use upstream::confine::Level;
+
 use crate::Surroundings;
 use crate::dock::{Dock, Sandbox};
 use crate::fault::Faults;
+use crate::limits::{DOCK_CALLS_MAX, DOCK_MEMORY_MB_MIN};
+use crate::policies::networks;
 use crate::reader::Value;
 use crate::tools_toml::server::wait;
 
@@ -14,25 +18,26 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
     let Some(mut section) = value.section("in `[dock]`", faults) else { return usual };
     let folder = section.get("folder").and_then(|value| value.string(faults));
     let python = section.get("python").and_then(|value| value.string(faults));
-    let mut number = |key: &'static str| {
-        let value = section.get(key)?;
-        value.number(1, u32::MAX.into(), faults).and_then(|number| u32::try_from(number).ok())
+    let mut number = |key: &'static str, least: u32, most: u32| {
+        let number = section.get(key)?.number(least.into(), most.into(), faults);
+        number.and_then(|number| u32::try_from(number).ok())
     };
     let size = |number: Option<u32>, usual: usize| {
         number.and_then(|number| usize::try_from(number).ok()).unwrap_or(usual)
     };
-    let calls_max = size(number("max_concurrency"), usual.calls_max);
-    let waiting_max = size(number("queue"), usual.waiting_max);
-    let calls_a_minute = number("rate_limit");
-    let memory_mb = number("memory_mb").unwrap_or(usual.memory_mb);
+    let calls_max = size(number("max_concurrency", 1, DOCK_CALLS_MAX), usual.calls_max);
+    let waiting_max = size(number("queue", 1, DOCK_CALLS_MAX), usual.waiting_max);
+    let calls_a_minute = number("rate_limit", 1, u32::MAX);
+    let memory_mb = number("memory_mb", DOCK_MEMORY_MB_MIN, u32::MAX).unwrap_or(usual.memory_mb);
+    let processes_max = number("processes", 1, u32::MAX).unwrap_or(usual.processes_max);
     let call_timeout = wait(&mut section, "timeout", usual.call_timeout, faults);
     let is_eager = section.get("eager").and_then(|value| value.boolean(faults));
     let network = section.get("network").and_then(|value| value.boolean(faults));
     let words = [
         ("none", Sandbox::Off),
         ("best-effort", Sandbox::BestEffort),
-        ("landlock", Sandbox::Required),
-        ("full", Sandbox::Required),
+        ("landlock", Sandbox::Required(Level::Landlock)),
+        ("full", Sandbox::Required(Level::Full)),
     ];
     let sandbox = section.get("require_sandbox").and_then(|value| value.choice(&words, faults));
     let mut paths = |key: &'static str| {
@@ -43,6 +48,7 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
     let (allow_reads, allow_writes) = (paths("allow_read"), paths("allow_write"));
     let watches = section.get("watch").and_then(|value| value.boolean(faults));
     let quiet = wait(&mut section, "watch_debounce", QUIET, faults);
+    let managers = section.get("reload_from").map(|value| networks(&value, faults));
     section.close(&[], faults);
     Dock {
         folder: folder.map(|folder| surroundings.folder.join(folder)),
@@ -57,6 +63,8 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
         memory_mb,
         allow_reads,
         allow_writes,
+        processes_max,
         watches: watches.unwrap_or(false).then_some(quiet),
+        managers,
     }
 }

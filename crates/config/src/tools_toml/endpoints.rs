@@ -10,12 +10,13 @@ use crate::fault::Faults;
 use crate::reader::Value;
 
 /// What the door itself serves; nothing else can be there.
-pub const TAKEN: [&str; 11] = [
+pub const TAKEN: [&str; 12] = [
     "/mcp",
     "/sse",
     "/messages",
     "/tools",
     "/openapi.json",
+    "/docs",
     "/.well-known/mcp-config",
     "/namespaces",
     "/metrics",

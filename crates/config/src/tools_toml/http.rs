@@ -127,7 +127,7 @@ fn list(
 }
 
 /// What is wrong with an origin.
-fn origin(text: &str) -> Option<&'static str> {
+pub fn origin(text: &str) -> Option<&'static str> {
     let name = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     let is_origin = name.is_some_and(|name| host(name).is_none());
     (!is_origin).then_some("write it as a browser does, such as `https://app.example`")

@@ -1,6 +1,6 @@
 //! One entry of `[[servers]]`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,8 @@ use upstream::supervisor::{EraChoice, Restart, SessionChoice, Settings};
 use upstream::template::Template;
 
 use super::texts::{Means, argument, expanded, templated, without_nul};
-use super::{TOP_KEYS, names, patterns, remote};
+use super::{TOP_KEYS, names, patterns, python, remote};
+use crate::dock::{Manifest, Named};
 use crate::duration::{self, DurationError};
 use crate::fault::Faults;
 use crate::reader::{Section, Value};
@@ -42,6 +43,8 @@ pub struct Draft {
     pub namespace: Namespace,
     /// `None` where it could not be read.
     launch: Option<Launch>,
+    /// The folder of Python tools that it is instead, and what is said of it.
+    folder: Option<(PathBuf, Manifest)>,
     era: EraChoice,
     session: SessionChoice,
     restart: Restart,
@@ -53,21 +56,31 @@ pub struct Draft {
     pub tools: Option<Patterns>,
 }
 
-/// The servers that are to run, each under its name.
+/// The servers that are to run, and the folders that are, each under its name.
 pub fn finish(
     mut drafts: Vec<Draft>,
     context: Option<&SessionContext>,
     call_timeout: Option<Duration>,
     faults: &mut Faults<'_>,
-) -> Vec<Server> {
+) -> (Vec<Server>, Vec<Named>) {
     // A disabled server may share its name with the one that replaces it.
     drafts.retain(|draft| draft.enabled);
     let names = names::assign(&drafts, faults);
     let usual = call_timeout.unwrap_or(CALL_TIMEOUT);
     let context = context.map(|rules| Context::new(paths(&rules.defaults))).unwrap_or_default();
     let context = Arc::new(context);
-    let finish = |(draft, name): (Draft, _)| draft.finish(name, &context, usual);
-    drafts.into_iter().zip(names).filter_map(finish).collect()
+    let (mut servers, mut folders) = (Vec::new(), Vec::new());
+    for (mut draft, name) in drafts.into_iter().zip(names) {
+        match draft.folder.take() {
+            Some((path, mut manifest)) => {
+                manifest.call_timeout = draft.call_timeout;
+                let (namespace, after) = (draft.namespace, servers.len());
+                folders.push(Named { name, namespace, path, manifest, after });
+            }
+            None => servers.extend(draft.finish(name, &context, usual)),
+        }
+    }
+    (servers, folders)
 }
 
 impl Draft {
@@ -195,12 +208,18 @@ fn draft(
     };
     // It is for people.
     _ = section.get("description").and_then(|value| value.string(faults));
+    let python = if keys.splits_commands { section.get("python") } else { None };
+    let (launch, folder) = match &python {
+        Some(python) => (None, python::read(python, &mut section, means, faults)),
+        None => (launch(value, &mut section, keys, means, faults), None),
+    };
     let draft = Draft {
         position,
         enabled,
         name,
         namespace: namespace.clone(),
-        launch: launch(value, &mut section, keys, means, faults),
+        launch,
+        folder,
         era: era(&mut section, faults),
         session,
         restart: restart(&mut section, faults),
@@ -284,7 +303,8 @@ fn command(
         expanded(&value, text, environment, faults)
     });
     let Some(command) = command else {
-        let problem = "has no `command` and no `url`; add one, such as `command = \"uvx pjpd\"`";
+        let problem =
+            "has no `command`, `url` or `python`; add one, such as `command = \"uvx pjpd\"`";
         server.report(problem, faults);
         return None;
     };
@@ -330,7 +350,7 @@ fn filled(value: &Value<'_>, text: String, faults: &mut Faults<'_>) -> Option<St
 }
 
 /// The variables of `env`. Their values are never shown: they may be secret.
-fn variables(
+pub fn variables(
     value: &Value<'_>,
     means: Means<'_>,
     faults: &mut Faults<'_>,

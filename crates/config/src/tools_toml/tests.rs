@@ -98,6 +98,7 @@ fn check_server(keys: &str, expected: &str) {
 }
 
 mod faults;
+mod python;
 
 mod meaning {
     use super::{Inactive, Surface, UriStyle, check, check_server, parse};

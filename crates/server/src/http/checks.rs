@@ -19,7 +19,7 @@ pub struct Checks {
     pub is_local: bool,
     /// Hosts that are served, with or without a port. None: all, unless it is local.
     pub hosts: Vec<String>,
-    /// Origins whose pages may send requests, as a browser writes them.
+    /// Origins whose pages may send requests, as a browser writes them; `*` is any.
     pub origins: Vec<String>,
 }
 
@@ -70,7 +70,7 @@ impl Checks {
     }
 
     fn lists_origin(&self, origin: &str) -> bool {
-        self.origins.iter().any(|listed| listed.eq_ignore_ascii_case(origin))
+        self.origins.iter().any(|listed| listed == "*" || listed.eq_ignore_ascii_case(origin))
     }
 
     /// Who sends the request, if it shows a token.

@@ -20,6 +20,7 @@ use tokio_util::task::TaskTracker;
 
 use super::checks::{Checks, Proof};
 use super::crowd::Crowd;
+use super::docs;
 use super::events::{self, Body};
 use super::exchange::{
     Refused, Streaming, Work, empty, error, first_of, json, let_go_on, not_allowed, plain, read,
@@ -98,11 +99,14 @@ impl Endpoint {
             None => self.check(traffic, head)?,
         };
         match (head.path(), head.method) {
-            ("/health" | "/healthz", &Method::GET) => return Ok(self.health(StatusCode::OK)),
-            ("/readyz", &Method::GET) if self.gateway.health().is_settled => {
-                return Ok(self.health(StatusCode::OK));
+            ("/health" | "/healthz" | "/readyz", &Method::GET) => {
+                return Ok(self.health(head.path(), proof.as_deref()));
             }
-            ("/readyz", &Method::GET) => return Ok(self.health(StatusCode::SERVICE_UNAVAILABLE)),
+            (path, &Method::GET) if path.starts_with("/docs") => {
+                if let Some(page) = docs::at(path) {
+                    return Ok(page);
+                }
+            }
             _ => {}
         }
         if head.path() == "/reload" {
@@ -152,21 +156,6 @@ impl Endpoint {
             traffic.keep_proof(Arc::clone(proof));
         }
         Ok(proof)
-    }
-
-    /// How many upstreams are ready; no secret, so that probes need no token.
-    fn health(&self, status: StatusCode) -> Response<Body> {
-        let health = self.gateway.health();
-        let word = match (health.is_settled, health.ready == health.total) {
-            (false, _) => "starting",
-            (true, true) => "ok",
-            (true, false) => "degraded",
-        };
-        let text = format!(
-            r#"{{"status":"{word}","upstreams":{{"ready":{},"total":{}}}}}"#,
-            health.ready, health.total
-        );
-        json(status, text.into())
     }
 
     async fn post(

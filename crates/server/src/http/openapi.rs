@@ -3,6 +3,7 @@
 //! Written by hand: the schemas are JSON Schema already and stay the bytes that the upstream sent,
 //! but for their references, which would lead nowhere in a document that they are a part of.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use bytes::Bytes;
@@ -152,18 +153,51 @@ fn describe(tool: &Tool, id: &str, paths: &mut String, schemas: &mut String) {
             )
         }
     };
+    // Without a body a tool is called without arguments.
+    let required = input.and_then(|input| json::members(input.as_bytes(), ["required"]).ok()?[0]);
+    let must_say = required.is_some_and(|names| json::elements(names).is_ok_and(|n| !n.is_empty()));
     paths.push_str(&format!(
-        r##"{path}:{{"post":{{"operationId":"{id}","summary":{title},"description":{description},"requestBody":{{"required":true,"content":{{"application/json":{{"schema":{{"$ref":"#/components/schemas/{id}.input"}}}}}}}},"responses":{{"200":{{"description":"What the tool says.","content":{{"application/json":{{"schema":{result}}}}}}},"default":{{"$ref":"#/components/responses/Error"}}}}}}}}"##
+        r##"{path}:{{"post":{{"operationId":"{id}","summary":{title},"description":{description},"requestBody":{{"required":{must_say},"content":{{"application/json":{{"schema":{{"$ref":"#/components/schemas/{id}.input"}}}}}}}},"responses":{{"200":{{"description":"What the tool says.","content":{{"application/json":{{"schema":{result}}}}}}},"default":{{"$ref":"#/components/responses/Error"}}}}}}}}"##
     ));
 }
 
-/// A member of `schemas`.
+/// The members of `schemas` that a schema makes: itself, and each of its definitions. Most generators follow a
+/// reference to such a member, but none into one.
 fn schema(key: &str, schema: &str) -> String {
-    format!(r#","{key}":{}"#, rebase(schema, &format!("/components/schemas/{key}")))
+    let place = format!("/components/schemas/{key}");
+    let Some((rest, definitions)) = take_apart(schema) else {
+        return format!(r#","{key}":{}"#, rebase(schema, &place, false));
+    };
+    let mut members = format!(r#","{key}":{}"#, rebase(&rest, &place, true));
+    for (name, definition) in definitions {
+        members += &format!(r#","{key}.{name}":{}"#, rebase(definition, &place, true));
+    }
+    members
 }
 
-/// A schema whose references to itself still lead into it when it stands at `place`.
-fn rebase(schema: &str, place: &str) -> String {
+/// Texts by their names.
+type Named<'a> = Vec<(Cow<'a, str>, &'a str)>;
+
+/// A schema without its definitions, and these by their names; `None` if it has none, or they must stay.
+fn take_apart(schema: &str) -> Option<(String, Named<'_>)> {
+    let members = json::entries(schema).ok()?;
+    let (_, definitions) = members.iter().find(|(name, _)| name == "$defs")?;
+    let definitions = json::entries(definitions).ok()?;
+    // What a member of `schemas` may be called.
+    let is_legal = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(is_legal);
+    let has_address = members.iter().any(|(name, _)| name == "$id");
+    if has_address || !definitions.iter().all(|(name, _)| is_name(name)) {
+        return None;
+    }
+    let rest = members.iter().filter(|(name, _)| name != "$defs");
+    let rest: Vec<_> = rest.map(|(name, value)| format!("{}:{value}", json::quote(name))).collect();
+    Some((format!("{{{}}}", rest.join(",")), definitions))
+}
+
+/// A schema whose references to itself still lead into it when it stands at `place`, and its definitions beside it
+/// if they are `apart`.
+fn rebase(schema: &str, place: &str, apart: bool) -> String {
     const KEY: &str = "\"$ref\"";
     if matches!(json::members(schema.as_bytes(), ["$id"]), Ok([Some(_)])) {
         return schema.to_owned(); // It has an address of its own, so that they lead there.
@@ -181,6 +215,10 @@ fn rebase(schema: &str, place: &str) -> String {
             rebased.push_str(":\"#");
             rebased.push_str(place);
             rest = reference;
+            if let Some(definition) = reference.strip_prefix("/$defs/").filter(|_| apart) {
+                rebased.push('.');
+                rest = definition;
+            }
         }
     }
     rebased + rest
@@ -208,7 +246,7 @@ mod tests {
     use gateway::definitions::Tool;
     use mcp::rpc::Raw;
 
-    use super::{operation_ids, rebase};
+    use super::{operation_ids, rebase, schema};
 
     #[test]
     fn ids_are_legal_and_differ() {
@@ -218,8 +256,22 @@ mod tests {
     }
 
     #[test]
+    fn definitions_stand_beside_their_schema() {
+        let check = |text: &str, expected: &str| assert_eq!(schema("x", text), expected);
+        check(
+            r##"{"$ref":"#/$defs/A","$defs":{"A":{"items":{"$ref":"#/$defs/A"}},"B":{"$ref":"#"}}}"##,
+            r##","x":{"$ref":"#/components/schemas/x.A"},"x.A":{"items":{"$ref":"#/components/schemas/x.A"}},"x.B":{"$ref":"#/components/schemas/x"}"##,
+        );
+        check(
+            r##"{"$ref":"#/$defs/a b","$defs":{"a b":{}}}"##,
+            r##","x":{"$ref":"#/components/schemas/x/$defs/a b","$defs":{"a b":{}}}"##,
+        );
+    }
+
+    #[test]
     fn references_within_a_schema_follow_it() {
-        let check = |schema: &str, expected: &str| assert_eq!(rebase(schema, "/x"), expected);
+        let check =
+            |schema: &str, expected: &str| assert_eq!(rebase(schema, "/x", false), expected);
         check(r##"{"$ref" : "#/$defs/a"}"##, r##"{"$ref":"#/x/$defs/a"}"##);
         check(r##"[{"$ref":"#"},{"$ref":"#"}]"##, r##"[{"$ref":"#/x"},{"$ref":"#/x"}]"##);
         for unchanged in [

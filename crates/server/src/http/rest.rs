@@ -13,6 +13,7 @@ use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Response, StatusCode};
 use mcp::json;
 use mcp::rpc::Raw;
+use serde_json::Value;
 
 use super::checks::Proof;
 use super::endpoint::Endpoint;
@@ -86,8 +87,15 @@ impl Endpoint {
     /// The namespaces that `X-Namespace` may name. TD-75
     fn namespaces(&self, proof: &Proof) -> Response<Body> {
         let names = self.gateway.namespaces_in(&self.gateway.place(), &proof.caller);
-        let names: Vec<_> = names.iter().map(|name| json::quote(name.as_str())).collect();
-        let text = format!(r#"{{"namespaces":[{}]}}"#, names.join(","));
+        let quoted: Vec<_> = names.iter().map(|name| json::quote(name.as_str())).collect();
+        let mut text = format!(r#"{{"namespaces":[{}]"#, quoted.join(","));
+        if proof.caller.is_operator() {
+            let details = self.namespace_details(&names);
+            if !details.is_empty() {
+                text += &format!(r#","details":{}"#, Value::Object(details));
+            }
+        }
+        text.push('}');
         json_body(StatusCode::OK, text.into())
     }
 

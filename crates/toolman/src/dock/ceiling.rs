@@ -7,7 +7,7 @@ use config::dock::{Dock, Manifest, Sandbox};
 
 /// Takes out of a manifest what the operator has not allowed, and says so.
 pub fn lower(manifest: &mut Manifest, dock: &Dock, faults: &mut Vec<String>) {
-    if dock.sandbox != Sandbox::Required {
+    if !matches!(dock.sandbox, Sandbox::Required(_)) {
         return;
     }
     let mut refuse = |what: &str, remedy: &str| {

@@ -1,40 +1,66 @@
-//! What is served of a folder: a copy of it as it was read.
+//! What is served of a folder: a copy of it, and what is read there.
 //!
 //! A worker may be started, or import something, at any time; it must run what was looked at, and not what somebody
 //! is writing just then.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::Path;
 
 use config::dock::Folder;
+use config::dock::files::{self, Found};
 use config::limits::{DOCK_BYTES_MAX, DOCK_FILES_MAX};
+use upstream::python::fresh::Fresh;
+use upstream::python::lease::{Lease, is_in_use};
 
-/// Copies of one folder that are kept: workers that are being retired may still read theirs.
-const COPIES_MAX: usize = 4;
 /// Digits of the version that names a copy.
 const VERSION_DIGITS: usize = 16;
+/// How often a copy is made that others remove or make at the same moment.
+const TRIES_MAX: usize = 3;
 
-/// Copies a folder below `parent`, unless it is there as it is; where the copy is.
-pub fn copy(folder: &Folder, parent: &Path) -> io::Result<PathBuf> {
-    let name = &folder.version[..VERSION_DIGITS.min(folder.version.len())];
-    let target = parent.join(name);
-    if target.is_dir() {
-        return Ok(target);
+/// A folder as it lies in a copy below `parent`, which is made unless it is there, and a lease of that. What is written
+/// meanwhile counts as it came into the copy: that is what is read, and what is run.
+pub fn copy(folder: &Folder, parent: &Path) -> io::Result<(Folder, Lease)> {
+    let place = |version: &str| parent.join(&version[..VERSION_DIGITS.min(version.len())]);
+    let mut version = folder.version.clone();
+    let mut last = io::Error::other("it changes all the time");
+    for _ in 0..TRIES_MAX {
+        let target = place(&version);
+        let is_used = is_in_use(&target);
+        let mut lease = Lease::default();
+        if lease.add(&target).is_ok() {
+            let mut copied = folder.at(target.clone());
+            // A tool that is not confined may write there; that is left alone while its worker runs.
+            if copied.version == version || is_used {
+                copied.version = version;
+                return Ok((with_remarks(copied, folder), lease));
+            }
+            // Somebody was there, or the machine ended while it was written.
+            drop(lease);
+            fs::remove_dir_all(&target)?;
+        }
+        let fresh = Fresh::make(parent)?;
+        let mut room = Room { files: DOCK_FILES_MAX, bytes: DOCK_BYTES_MAX as u64 };
+        let root = fs::canonicalize(&folder.path)?;
+        copy_all(&root, &folder.path, fresh.path(), &mut room)?;
+        version = folder.at(fresh.path().to_owned()).version;
+        // If it is there already, it is taken from there.
+        if let Err(error) = fresh.name(&place(&version)) {
+            last = error;
+        }
     }
-    let fresh = parent.join(format!(".new-{}", std::process::id()));
-    _ = fs::remove_dir_all(&fresh);
-    fs::create_dir_all(&fresh)?;
-    let mut room = Room { files: DOCK_FILES_MAX, bytes: DOCK_BYTES_MAX as u64 };
-    let root = fs::canonicalize(&folder.path)?;
-    let copied = copy_all(&root, &folder.path, &fresh, &mut room);
-    if let Err(error) = copied.and_then(|()| fs::rename(&fresh, &target)) {
-        _ = fs::remove_dir_all(&fresh);
-        return Err(error);
+    Err(last)
+}
+
+/// A copy, with what is wrong with the folder itself: links and pipes are not copied.
+fn with_remarks(mut copied: Folder, folder: &Folder) -> Folder {
+    copied.is_refused |= folder.is_refused;
+    for fault in &folder.faults {
+        if !copied.faults.contains(fault) {
+            copied.faults.push(fault.clone());
+        }
     }
-    forget_old(parent, &target);
-    Ok(target)
+    copied
 }
 
 /// How much more is copied.
@@ -44,52 +70,27 @@ struct Room {
 }
 
 fn copy_all(root: &Path, from: &Path, to: &Path, room: &mut Room) -> io::Result<()> {
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let is_ignored = name.to_str().is_none_or(|name| name.starts_with('.'));
-        let path = entry.path();
-        // A link that leads out of the folder is none of it.
-        let is_inside = fs::canonicalize(&path).is_ok_and(|real| real.starts_with(root));
-        if is_ignored || name == "__pycache__" || !is_inside {
-            continue;
-        }
-        if path.is_dir() {
-            let is_link = fs::symlink_metadata(&path)?.is_symlink();
-            if !is_link {
-                fs::create_dir(to.join(&name))?;
-                copy_all(root, &path, &to.join(&name), room)?;
+    for name in files::names(from)? {
+        let too_much = || io::Error::other("it holds too much to be copied");
+        room.files = room.files.checked_sub(1).ok_or_else(too_much)?;
+        let (path, target) = (from.join(&name), to.join(&name));
+        match files::look(root, &path) {
+            Ok(Found::Folder) => {
+                fs::create_dir(&target)?;
+                copy_all(root, &path, &target, room)?;
             }
-            continue;
+            Ok(Found::File(file)) => {
+                let permissions = file.metadata()?.permissions();
+                let mut copied = File::create_new(&target)?;
+                let length = io::copy(&mut file.take(room.bytes + 1), &mut copied)?;
+                room.bytes = room.bytes.checked_sub(length).ok_or_else(too_much)?;
+                copied.set_permissions(permissions)?;
+            }
+            // It is none of the folder; whoever reads that says so.
+            Err(_) => {}
         }
-        if !path.is_file() {
-            continue;
-        }
-        let length = fs::metadata(&path)?.len();
-        let left = room.files.checked_sub(1).zip(room.bytes.checked_sub(length));
-        let Some((files, bytes)) = left else {
-            return Err(io::Error::other("it holds too much to be copied"));
-        };
-        *room = Room { files, bytes };
-        fs::copy(&path, to.join(&name))?;
     }
     Ok(())
-}
-
-/// Removes the oldest copies.
-fn forget_old(parent: &Path, newest: &Path) {
-    let Ok(entries) = fs::read_dir(parent) else { return };
-    let age = |path: &PathBuf| fs::metadata(path).and_then(|known| known.modified()).ok();
-    let mut copies: Vec<(Option<SystemTime>, PathBuf)> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path != newest)
-        .map(|path| (age(&path), path))
-        .collect();
-    copies.sort();
-    let excess = copies.len().saturating_sub(COPIES_MAX - 1);
-    for (_, path) in copies.into_iter().take(excess) {
-        _ = fs::remove_dir_all(path);
-    }
 }
 
 #[cfg(test)]
@@ -103,6 +104,19 @@ mod tests {
     use super::copy;
 
     #[test]
+    fn copy_that_is_not_what_it_was_is_not_served() {
+        let root = TempDir::new().unwrap();
+        let (tools, copies) = (root.path().join("tools"), root.path().join("served"));
+        fs::create_dir_all(tools.join("a")).unwrap();
+        fs::write(tools.join("a/t.py"), "x = 1").unwrap();
+        let (found, _) = folders(&tools);
+        let target = copy(&found[0], &copies).unwrap().0.path;
+        fs::write(target.join("t.py"), "x = 2").unwrap();
+        let (copied, _lease) = copy(&found[0], &copies).unwrap();
+        assert_eq!(fs::read_to_string(copied.path.join("t.py")).unwrap(), "x = 1");
+    }
+
+    #[test]
     fn copy_is_what_was_read_without_what_leads_out_of_it() {
         let root = TempDir::new().unwrap();
         let (tools, copies) = (root.path().join("tools"), root.path().join("served"));
@@ -112,14 +126,21 @@ mod tests {
         fs::write(root.path().join("secret"), "hush").unwrap();
         symlink(root.path().join("secret"), tools.join("a/link")).unwrap();
         let (found, _) = folders(&tools);
-        let target = copy(&found[0], &copies).unwrap();
+        let target = copy(&found[0], &copies).unwrap().0.path;
         assert_eq!(fs::read_to_string(target.join("t.py")).unwrap(), "x = 1");
         assert!(target.join("data/d.json").exists() && !target.join("link").exists());
-        assert_eq!(copy(&found[0], &copies).unwrap(), target);
-        for version in 0..10 {
-            fs::write(tools.join("a/t.py"), format!("x = {version}")).unwrap();
-            copy(&folders(&tools).0[0], &copies).unwrap();
-        }
-        assert_eq!(fs::read_dir(&copies).unwrap().count(), 4);
+        assert_eq!(copy(&found[0], &copies).unwrap().0.path, target);
+        // What is written between reading and copying is read from the copy.
+        fs::write(tools.join("a/t.py"), "x = 2").unwrap();
+        let (found, _) = folders(&tools);
+        fs::write(tools.join("a/t.py"), "x = 3").unwrap();
+        let (copied, _lease) = copy(&found[0], &copies).unwrap();
+        assert_eq!(copied.sources[0].text, "x = 3");
+        assert_eq!(copied.version, found[0].at(copied.path.clone()).version);
+        assert_ne!(copied.version, found[0].version);
+        let left = fs::read_dir(&copies)
+            .unwrap()
+            .filter(|entry| entry.as_ref().unwrap().file_name().to_str().unwrap().starts_with('.'));
+        assert_eq!(left.count(), 0, "nothing unfinished stays");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,11 +39,13 @@ pub async fn watch(reloader: Arc<Reloader>, quiet: Duration) {
     }
 }
 
-/// What tells one state of a folder from another, without reading any file.
-pub fn look(folder: &Path) -> u64 {
+/// What tells one state of folders from another, without reading any file.
+pub fn look(folders: &[PathBuf]) -> u64 {
     let mut hasher = DefaultHasher::new();
     let mut left = FILES_MAX;
-    look_into(folder, 0, &mut left, &mut hasher);
+    for folder in folders {
+        look_into(folder, 0, &mut left, &mut hasher);
+    }
     hasher.finish()
 }
 

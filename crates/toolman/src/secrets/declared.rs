@@ -23,7 +23,9 @@ type Declared = BTreeMap<String, BTreeSet<Key>>;
 
 pub fn check(cli: &Cli, store: &Store, only: Option<&str>, as_json: bool) -> anyhow::Result<i32> {
     let mut declared = in_configuration(cli)?;
-    in_folders(&store.folder().join("tools"), &mut declared)?;
+    let dock = host::configuration(cli)?.and_then(|config| config.dock);
+    let tools = dock.and_then(|dock| dock.folder);
+    in_folders(&tools.unwrap_or_else(|| store.folder().join("tools")), &mut declared)?;
     if let Some(only) = only {
         let found = declared.remove(only).unwrap_or_default();
         declared = BTreeMap::from([(only.to_owned(), found)]);
@@ -102,7 +104,18 @@ impl Row {
 /// By `${secret:…}`.
 fn in_configuration(cli: &Cli) -> Result<Declared, Misuse> {
     let mut declared = Declared::new();
-    for server in host::configuration(cli)?.into_iter().flat_map(|config| config.servers) {
+    let Some(config) = host::configuration(cli)? else { return Ok(declared) };
+    for folder in &config.folders {
+        let manifest = folder.read().manifest;
+        let written = manifest.env.iter().flat_map(|(_, value)| value.secrets());
+        let mut keys: BTreeSet<Key> = written.map(|name| name.key.clone()).collect();
+        // One that is no name is reported when the folder is served.
+        keys.extend(manifest.secrets.iter().filter_map(|key| key.parse().ok()));
+        if !keys.is_empty() {
+            declared.entry(folder.namespace.as_str().to_owned()).or_default().extend(keys);
+        }
+    }
+    for server in config.servers {
         let names = server.settings.launch.secrets();
         if !names.is_empty() {
             let keys = declared.entry(server.namespace.as_str().to_owned()).or_default();

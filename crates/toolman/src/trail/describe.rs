@@ -179,6 +179,8 @@ fn decision(error: &Error) -> Decision {
 fn status(error: &Error) -> Status {
     match (error, error.trouble()) {
         (_, Some(Trouble::Silent)) => Status::Timeout,
+        // A Python tool, or its schema, says no.
+        _ if error.failure().is_some() => Status::ToolError,
         (_, Some(Trouble::Failed | Trouble::Busy)) => Status::UpstreamFailed,
         (Error::Cancelled, _) => Status::Cancelled,
         (Error::Control(_), _) => Status::ToolError,

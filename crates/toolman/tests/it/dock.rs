@@ -1,10 +1,20 @@
 //! Folders of Python tools, served by the real binary with real workers.
 
+mod arguments;
+mod bombs;
+mod conditions;
 mod environments;
 mod escapes;
 mod faults;
 mod reach;
+mod hostile;
+mod named;
+mod openapi;
+mod records;
 mod reloads;
+mod reported;
+mod storms;
+mod together;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -259,6 +269,18 @@ async fn settings_are_checked_at_the_start_all_at_once() {
     let text = String::from_utf8(output.stderr).unwrap();
     for name in ["TOOL_CALL_TIMEOUT_SECONDS", "NAMESPACE_MAX_CONCURRENCY", "ENABLE_FS_WATCHER"] {
         assert!(text.contains(name), "{text}");
+    }
+    // With what is wrong in the file.
+    let folder = Folder::new(TOOLMAN).with_tools_toml("[dock]\nqueu = 1\n");
+    let mut command = folder.command(&["serve"]);
+    command.env("LOG_LEVEL", "loud").env("CORE_PORT", "0").env("BEARER_TOKEN", "change_me");
+    let output = command.output().await.unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8(output.stderr).unwrap();
+    for part in
+        ["LOG_LEVEL is `loud`", "CORE_PORT is `0`", "BEARER_TOKEN is too weak", "tools.toml:2:1:"]
+    {
+        assert!(text.contains(part), "{text}");
     }
 }
 

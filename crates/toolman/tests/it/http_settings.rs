@@ -269,10 +269,10 @@ async fn wrong_settings_are_refused_before_anything_starts() {
     assert!(!stderr.contains("change_me"), "{stderr}");
     let folder = folder("", &[("a", "echo")]);
     for (variable, value, words) in [
-        ("MCP_SESSION_TTL_HOURS", "soon", "MCP_SESSION_TTL_HOURS is no time; use hours"),
-        ("MCP_SESSION_TTL_HOURS", "0", "MCP_SESSION_TTL_HOURS is no time; use hours"),
+        ("MCP_SESSION_TTL_HOURS", "soon", "MCP_SESSION_TTL_HOURS is `soon`; use hours"),
+        ("MCP_SESSION_TTL_HOURS", "0", "MCP_SESSION_TTL_HOURS is `0`; use hours"),
         ("MCP_SUPPORTED_VERSIONS", "2025", "use some of 2024-11-05, 2025-03-26, 2025-06-18"),
-        ("MCP_SUPPORTED_VERSIONS", "", "MCP_SUPPORTED_VERSIONS is no list of versions"),
+        ("MCP_SUPPORTED_VERSIONS", ",", "MCP_SUPPORTED_VERSIONS is `,`; use some of"),
     ] {
         let mut command = folder.command(&["serve", "--listen", "127.0.0.1:0"]);
         let output = command.env(variable, value).output().await.unwrap();

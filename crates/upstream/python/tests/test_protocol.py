@@ -20,6 +20,7 @@ class Protocol(unittest.TestCase):
         self.assertEqual((ready["op"], ready["namespace"]), ("ready", "ns"))
         self.assertEqual([tool["name"] for tool in ready["tools"]],
                          ["echo", "block", "release", "nap", "meet", "chatter", "big"])
+        self.assertEqual(ready["exact"], [tool["name"] for tool in ready["tools"]])
         self.assertEqual(ready["files"]["echo"], "t.py")
         self.assertEqual(ready["faults"], [])
         self.assertEqual(ready["python"], "%d.%d.%d" % sys.version_info[:3])

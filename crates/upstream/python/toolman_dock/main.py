@@ -59,6 +59,7 @@ def run(arguments):
         wire.send({
             "op": "ready", "namespace": found["namespace"],
             "tools": [tool.definition for tool in loaded.tools.values()],
+            "exact": [name for name, tool in loaded.tools.items() if tool.is_exact()],
             "files": loaded.files, "faults": loaded.faults, "python": PYTHON, "fastmcp": version(),
         })
     except Closed:

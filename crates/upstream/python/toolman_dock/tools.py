@@ -6,7 +6,7 @@ from .hints import Reader, shown
 from .intake import take_fields
 from .notes import keywords_of, note
 from .registry import unwrap
-from .shapes import MISSING, Anything, Field, HintError, is_context
+from .shapes import MISSING, Anything, Field, Foreign, HintError, holds, is_context
 from .signature import CO_ASYNC_GENERATOR, flags_of, is_async, parameters
 
 
@@ -26,6 +26,10 @@ class Tool:
         self.fields, self.extra, self.positional, self.contexts = (), False, (), ()
         self.output, self.wrapped, self.adapter = definition.get("outputSchema"), False, None
         self.defaults, self.asynchronous, self.run = {}, False, None
+
+    def is_exact(self):
+        """Whether types, names and limits of its schema mean what we do with arguments; models go by rules of their own."""
+        return self.run is None and not any(holds(field.shape, Foreign) for field in self.fields)
 
     def bind(self, arguments, context):
         """The positional and named arguments of the call."""

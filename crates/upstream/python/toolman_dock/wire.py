@@ -62,7 +62,8 @@ class Wire:
 
     def _forget(self):
         """A child that a tool forks must neither answer nor keep the connection open."""
-        os.close(self._fd)
+        if self._fd >= 0:  # It is closed already in a child of a child.
+            os.close(self._fd)
         self._fd = -1
         self._lock = threading.Lock()
 

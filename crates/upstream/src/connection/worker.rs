@@ -31,13 +31,20 @@ impl Connection {
         self.state().faults.clone()
     }
 
+    /// The tools whose schema alone tells what they take.
+    pub fn exact(&self) -> Vec<String> {
+        self.state().exact.clone()
+    }
+
     pub(super) fn receive_from_worker(&self, frame: &Bytes) {
         match protocol::parse(frame) {
-            Ok(Said::Ready { faults }) => {
+            Ok(Said::Ready { faults, exact }) => {
                 let veil = &self.0.listener.veil;
                 let hidden = |fault| veil.over_words(fault, self.saying("ready"));
                 let faults = faults.into_iter().map(hidden).collect();
-                self.state().faults = faults;
+                let mut state = self.state();
+                (state.faults, state.exact) = (faults, exact);
+                drop(state);
                 self.0.greeted.cancel();
             }
             Ok(Said::Progress(params)) => {

@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
 use super::Spawner;
-use crate::guard;
+use crate::guard::{self, Terms};
 
 /// What is to be run.
 #[derive(Debug)]
@@ -40,8 +40,8 @@ pub struct Ended {
 impl Spawner {
     /// Runs a program to its end, or to the end of its time.
     pub async fn run(self: &Arc<Self>, errand: Errand) -> std::io::Result<Ended> {
-        let mut guarded =
-            guard::command(&self.guard, None, errand.program.as_os_str(), &errand.args);
+        let (program, args) = (errand.program.as_os_str(), &errand.args);
+        let mut guarded = guard::command(&self.guard, Terms::default(), program, args);
         guarded.env_clear().envs(errand.env).current_dir(&errand.cwd);
         guarded.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = self.spawn(guarded)?;

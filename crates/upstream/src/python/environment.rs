@@ -4,9 +4,9 @@
 //! install that fails changes nothing.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ use mcp::text::hexadecimal;
 
 use crate::launch::{Ended, Errand, Spawner};
 use crate::limits::{ENVIRONMENT_TIME_MAX, PROBE_TIME_MAX};
+use crate::python::fresh::Fresh;
 
 /// Digits of the hash that names an environment.
 const HASH_DIGITS: usize = 16;
@@ -22,6 +23,7 @@ const HASH_DIGITS: usize = 16;
 const SAID_BYTES_MAX: usize = 64 * 1024;
 /// The oldest Python whose tools can be run.
 const OLDEST: (u32, u32) = (3, 9);
+static INSTALLING_UV: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// A Python that environments are made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,17 +110,13 @@ impl Wish<'_> {
             self.make_current().map_err(|error| self.unwritable(&error))?;
             return Ok(Environment { python, is_new: false });
         }
-        let fresh = self.parent.join(format!(".new-{}", std::process::id()));
-        let mut folder = DirBuilder::new();
-        let made = folder.recursive(true).mode(0o700).create(self.parent);
-        made.map_err(|error| self.unwritable(&error))?;
-        _ = fs::remove_dir_all(&fresh);
-        let built = self.build(spawner, &fresh, tell).await;
-        let moved = built
-            .and_then(|()| fs::rename(&fresh, &target).map_err(|error| self.unwritable(&error)));
-        if let Err(problem) = moved {
-            _ = fs::remove_dir_all(&fresh);
-            return Err(problem);
+        let fresh = Fresh::make(self.parent).map_err(|error| self.unwritable(&error))?;
+        self.build(spawner, fresh.path(), tell).await?;
+        if let Err(error) = fresh.name(&target) {
+            // Another process may have been quicker.
+            if !python.exists() {
+                return Err(self.unwritable(&error));
+            }
         }
         self.make_current().map_err(|error| self.unwritable(&error))?;
         Ok(Environment { python, is_new: true })
@@ -174,6 +172,8 @@ impl Wish<'_> {
         spawner: &Arc<Spawner>,
         tell: &(dyn Fn(&str) + Sync),
     ) -> Option<PathBuf> {
+        // Only one of those who want it at the same time installs it.
+        let _installing = INSTALLING_UV.lock().await;
         let path = std::env::var_os("PATH").unwrap_or_default();
         let own = self.uv.join("bin/uv");
         let found = std::env::split_paths(&path).map(|folder| folder.join("uv"));
@@ -201,10 +201,10 @@ impl Wish<'_> {
         if fs::read_link(&current).is_ok_and(|target| target.as_os_str() == name.as_str()) {
             return Ok(());
         }
-        let fresh = self.parent.join(format!(".link-{}", std::process::id()));
-        _ = fs::remove_file(&fresh);
-        symlink(&name, &fresh)?;
-        fs::rename(&fresh, &current)
+        let fresh = Fresh::make(self.parent)?;
+        let link = fresh.path().join("current");
+        symlink(&name, &link)?;
+        fs::rename(&link, &current)
     }
 }
 

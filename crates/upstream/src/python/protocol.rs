@@ -65,9 +65,11 @@ pub struct Failure {
 /// Something that a worker says.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Said {
-    /// Its tools are loaded; it takes calls. Files that can't be used are named.
+    /// Its tools are loaded; it takes calls. Files that can't be used are named, and so are the tools whose
+    /// schema alone tells what they take.
     Ready {
         faults: Vec<String>,
+        exact: Vec<String>,
     },
     Answer {
         id: u64,
@@ -120,7 +122,9 @@ pub fn parse(frame: &Bytes) -> Result<Said, String> {
     let [op, id, ok, result, error] = whole.members(wanted).map_err(|fault| fault.to_string())?;
     let id = id.and_then(|id| id.parse::<u64>().ok());
     match op.and_then(json::string).as_deref() {
-        Some("ready") => return Ok(Said::Ready { faults: faults(&whole) }),
+        Some("ready") => {
+            return Ok(Said::Ready { faults: faults(&whole), exact: exact(&whole) });
+        }
         Some("stuck") => {
             let [tool] = whole.members(["tool"]).map_err(|fault| fault.to_string())?;
             let tool = tool.and_then(json::string).unwrap_or_default().into_owned();
@@ -163,6 +167,13 @@ fn faults(whole: &Raw) -> Vec<String> {
     };
     let Ok([Some(list)]) = whole.members(["faults"]) else { return Vec::new() };
     json::elements(list).unwrap_or_default().into_iter().filter_map(fault).collect()
+}
+
+/// The tools whose schema alone tells what they take, as far as keywords can.
+fn exact(whole: &Raw) -> Vec<String> {
+    let Ok([Some(list)]) = whole.members(["exact"]) else { return Vec::new() };
+    let names = json::elements(list).unwrap_or_default().into_iter();
+    names.filter_map(|name| Some(json::string(name)?.into_owned())).collect()
 }
 
 fn failure(whole: &Raw, error: &str) -> Result<Failure, String> {

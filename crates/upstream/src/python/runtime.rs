@@ -1,12 +1,13 @@
 //! Our own Python files, carried in the binary and written out where an interpreter can read them.
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use aws_lc_rs::digest::{Context, SHA256};
 use mcp::text::hexadecimal;
+
+use crate::python::fresh::Fresh;
 
 /// Name and text of each file.
 const FILES: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/python_files.rs"));
@@ -33,13 +34,12 @@ pub fn install(parent: &Path) -> io::Result<PathBuf> {
     if target.join("worker.py").exists() {
         return Ok(target);
     }
-    let fresh = parent.join(format!(".new-{}", std::process::id()));
-    DirBuilder::new().recursive(true).mode(0o755).create(fresh.join("toolman_dock"))?;
+    let fresh = Fresh::make(parent)?;
+    fs::create_dir(fresh.path().join("toolman_dock"))?;
     for (name, text) in FILES {
-        fs::write(fresh.join(name), text)?;
+        fs::write(fresh.path().join(name), text)?;
     }
-    if let Err(error) = fs::rename(&fresh, &target) {
-        _ = fs::remove_dir_all(&fresh);
+    if let Err(error) = fresh.name(&target) {
         // Another process may have been quicker.
         if !target.join("worker.py").exists() {
             return Err(error);

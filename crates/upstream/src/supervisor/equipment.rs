@@ -22,6 +22,15 @@ pub(super) struct Equipped {
     versions: Vec<Option<Version>>,
 }
 
+/// Why a server is to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Relief {
+    /// For good, or for a rest.
+    Dismissed,
+    /// Another one takes its place, so its calls may finish.
+    Replaced,
+}
+
 /// Which value a secret had.
 type Version = (Scope, u64);
 
@@ -51,12 +60,13 @@ impl Upstream {
     }
 
     /// Waits until the server is to end, for good, for a rest, or to start anew with other secrets.
-    pub(super) async fn relieved(&self, equipped: &Equipped) {
+    pub(super) async fn relieved(&self, equipped: &Equipped) -> Relief {
         tokio::select! {
-            () = self.dismissed() => {}
+            () = self.dismissed() => Relief::Dismissed,
             () = self.secrets_changed(equipped) => {
                 tracing::info!(upstream = %self.name(), "starting it anew, as a secret has changed");
                 self.set_phase(Phase::Starting);
+                Relief::Replaced
             }
         }
     }

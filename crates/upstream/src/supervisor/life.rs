@@ -7,7 +7,7 @@ use std::time::Duration;
 use mcp::items::Inventory;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::equipment::Equipped;
+use super::equipment::{Equipped, Relief};
 use super::{Event, Phase, Upstream};
 use crate::connection::{Connection, Heard, Listener, Loss, jittered};
 use crate::conversation::{Introduction, Problem, introduce, read_lists};
@@ -60,10 +60,14 @@ impl Upstream {
             started.connect(self.name().clone(), self.listener());
         let follow = |stderr| tokio::spawn(tail.clone().follow(self.name().clone(), stderr));
         let stderr = stderr.map(follow);
+        let mut is_replaced = false;
         let end = tokio::select! {
             reason = ended(process.as_mut(), &connection) => Some(reason),
-            problem = self.converse(self.meet(&connection), began) => Some(problem),
-            () = self.relieved(equipped) => None,
+            problem = self.converse(self.meet(&connection), began, equipped) => Some(problem),
+            relief = self.relieved(equipped) => {
+                is_replaced = relief == Relief::Replaced;
+                None
+            }
         };
         if end.is_some() {
             _ = timeout(DRAIN_MAX, async {
@@ -78,6 +82,10 @@ impl Upstream {
         let was_of_use = connection.answered() > 0
             || began.elapsed() > HEALTHY_AFTER && self.0.connection.load().is_some();
         self.withdraw();
+        if is_replaced {
+            self.relieve(connection, process);
+            return Life { reason, was_of_use, is_renewed: false, remains: None };
+        }
         connection.close(reason.clone().unwrap_or_else(|| "is being stopped".into()));
         Life { reason, was_of_use, is_renewed: false, remains: process }
     }
@@ -86,9 +94,13 @@ impl Upstream {
     async fn live_elsewhere(&self, remote: &Remote, equipped: &Equipped, may_renew: bool) -> Life {
         let began = Instant::now();
         let former = self.0.connection.load_full();
+        let mut is_replaced = false;
         let end = tokio::select! {
-            problem = self.converse(self.meet_remote(remote), began) => Some(problem),
-            () = self.relieved(equipped) => None,
+            problem = self.converse(self.meet_remote(remote), began, equipped) => Some(problem),
+            relief = self.relieved(equipped) => {
+                is_replaced = relief == Relief::Replaced;
+                None
+            }
         };
         // What an earlier life has left says nothing of this one, which then met nobody.
         let is_left_over =
@@ -104,7 +116,9 @@ impl Upstream {
         }
         self.withdraw();
         let last_word = end.clone().unwrap_or_else(|| "is being stopped".into());
-        if let Some(connection) = connection {
+        if let (Some(connection), true) = (&connection, is_replaced) {
+            self.relieve(Connection::clone(connection), None);
+        } else if let Some(connection) = connection {
             connection.say_farewell().await;
             connection.close(last_word);
         } else {
@@ -181,9 +195,10 @@ impl Upstream {
         &self,
         meeting: impl Future<Output = Result<(Connection, Introduction), String>>,
         began: Instant,
+        equipped: &Equipped,
     ) -> String {
         let late = sleep(self.0.settings.startup_timeout);
-        let acquaintance = Box::pin(self.get_acquainted(meeting));
+        let acquaintance = Box::pin(self.get_acquainted(meeting, equipped));
         tokio::pin!(late);
         let mut acquaintance = acquaintance;
         let acquaintance = tokio::select! {
@@ -203,6 +218,7 @@ impl Upstream {
         if *self.0.inventory.load_full() != inventory {
             self.0.inventory.store(Arc::new(inventory.clone()));
         }
+        self.note_worker(&connection).await;
         self.0.status.send_modify(|status| {
             status.phase = Phase::Ready;
             status.introduction = Some(introduction.clone());
@@ -254,6 +270,7 @@ impl Upstream {
                     }
                 }
             }
+            self.leave_admitted(&mut inventory);
             if *self.0.inventory.load_full() != inventory {
                 self.0.inventory.store(Arc::new(inventory.clone()));
                 self.tell_changed();
@@ -265,6 +282,7 @@ impl Upstream {
     async fn get_acquainted(
         &self,
         meeting: impl Future<Output = Result<(Connection, Introduction), String>>,
+        equipped: &Equipped,
     ) -> Result<Acquaintance, String> {
         let (connection, introduction) = meeting.await?;
         let unfinished = connection.close_on_drop();
@@ -281,10 +299,10 @@ impl Upstream {
                 }
             }
         }
-        if let Launch::Worker(worker) = &self.0.settings.launch {
-            inventory.retain(|tool| !worker.withheld.iter().any(|name| name == tool.name()));
-            problems.extend(connection.faults());
+        if let Launch::Worker(worker) = &equipped.launch {
+            problems.extend(worker.all_faults(&connection.faults()));
         }
+        self.leave_admitted(&mut inventory);
         unfinished.disarm();
         Ok(Acquaintance { connection, introduction, inventory, age, problems })
     }

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use mcp::items::Inventory;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::{Phase, Settings, Upstream};
-use crate::connection::Connection;
+use crate::confine::SANDBOX_SAID;
+use crate::connection::{Call, Connection};
 use crate::error::Error;
 use crate::launch::Launch;
-use crate::limits::WORKER_RETURN_MAX;
+use crate::limits::{FIRST_LINE_MAX, WORKER_RETURN_MAX};
 use crate::python::Rate;
 
 /// Who may call a worker: so many at once, so many who wait, and so often. TD-15, TD-17
@@ -43,7 +45,7 @@ impl Turns {
             Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => None,
         };
         Turns {
-            at_once: pace.map(|pace| Semaphore::new(pace.calls_max)),
+            at_once: pace.map(|pace| Semaphore::new(pace.calls_max.min(Semaphore::MAX_PERMITS))),
             waiting: AtomicUsize::new(0),
             waiting_max: pace.map_or(0, |pace| pace.waiting_max),
             calls_max: pace.map_or(0, |pace| pace.calls_max),
@@ -62,6 +64,61 @@ impl Turns {
 impl Upstream {
     pub fn is_worker(&self) -> bool {
         matches!(self.0.settings.launch, Launch::Worker(_))
+    }
+
+    /// Why it is a worker that is never started, if it is one.
+    pub(super) fn refusal(settings: &Settings) -> Option<String> {
+        match &settings.launch {
+            Launch::Worker(worker) if worker.is_refused => {
+                Some(format!("is not served: {}", worker.faults.join("; ")))
+            }
+            Launch::Worker(_) | Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => None,
+        }
+    }
+
+    /// Whether a worker may be asked for this.
+    pub(super) fn check_admitted(&self, call: &Call<'_>) -> Result<(), Error> {
+        match (&self.0.settings.launch, call.subject) {
+            (Launch::Worker(worker), Some(tool))
+                if call.method == "tools/call" && !worker.admission.admits(tool) =>
+            {
+                let reason = format!("offers no tool `{tool}`");
+                Err(Error::Down { upstream: self.name().clone(), reason })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Leaves of a worker's tools those that may be seen: their names are not all known before it runs.
+    pub(super) fn leave_admitted(&self, inventory: &mut Inventory) {
+        if let Launch::Worker(worker) = &self.0.settings.launch {
+            inventory.retain(|tool| worker.admission.admits(tool.name()));
+        }
+    }
+
+    /// Notes what a worker, if it is one, has said of itself, and how far it is confined.
+    pub(super) async fn note_worker(&self, connection: &Connection) {
+        let Launch::Worker(worker) = &self.0.settings.launch else { return };
+        let exact = connection.exact();
+        // The same stays the same: what is made of it is kept.
+        if *self.0.exact.load_full() != exact {
+            self.0.exact.store(Arc::new(exact));
+        }
+        let sandbox = match worker.confinement {
+            Some(_) => {
+                // It was said before the worker began, but perhaps not read yet.
+                let tail = self.0.stderr.load_full();
+                let line = timeout(FIRST_LINE_MAX, tail.first_line()).await.unwrap_or_default();
+                line.strip_prefix(SANDBOX_SAID).unwrap_or("unknown").to_owned()
+            }
+            None => "none: not confined".to_owned(),
+        };
+        self.0.status.send_modify(|status| status.sandbox = Some(sandbox));
+    }
+
+    /// The tools whose schema alone tells what they take; none before the worker has said so.
+    pub fn exact(&self) -> Arc<Vec<String>> {
+        self.0.exact.load_full()
     }
 
     /// Waits for the right to call.

@@ -43,7 +43,7 @@ fn every_fault_is_reported_in_the_order_of_the_file() {
          [[servers]]\ncommand = ''\nrestart = true\ncomand = 'x'\n",
         &"1:13: `uri_style` is an integer; it must be a string\n\
          2:1: unknown key `toolbox` at the top; known are TOP\n\
-         3:1: server 1 of `servers` has no `command` and no `url`; add one, such as \
+         3:1: server 1 of `servers` has no `command`, `url` or `python`; add one, such as \
          `command = \"uvx pjpd\"`\n\
          4:13: `namespace` is `a/b`: `/` is not allowed; use letters, digits, `_` and `-`\n\
          6:11: `command` is blank; write the command that starts the server\n\
@@ -64,9 +64,9 @@ fn unknown_key_is_answered_with_the_nearest_or_all() {
         "3:1: unknown key `Name-Space` in `[[servers]]`; did you mean `namespace`?",
     );
     check_server(
-        "python = 'tools'",
-        "3:1: unknown key `python` in `[[servers]]`; known are `args`, `command`, `cwd`, \
-         `description`, `enabled`, `env`, `era`, `headers`, `idle_timeout`, `lazy`, `name`, `namespace`, `restart`, \
+        "binary = 'tools'",
+        "3:1: unknown key `binary` in `[[servers]]`; known are `args`, `command`, `cwd`, \
+         `description`, `enabled`, `env`, `era`, `headers`, `idle_timeout`, `lazy`, `name`, `namespace`, `python`, `restart`, \
          `restart_delay_max`, `session`, `startup_timeout`, `timeout`, `transport`, `type`, `url`",
     );
 }

@@ -36,6 +36,25 @@ async fn requirements_are_installed_for_their_namespace_alone() {
     assert_eq!(dock.reload().await["deps_synced"], json!([]));
     assert_eq!(dock.text("with", "version", &json!({})).await, "3.10");
 
+    // Of earlier ones only the last is kept, when nobody uses the others any more.
+    data.write("with/requirements.txt", "idna==3.8\n");
+    let environments = || {
+        let entries = std::fs::read_dir(data.path().join("venvs/with")).unwrap();
+        entries.filter(|entry| entry.as_ref().unwrap().file_type().unwrap().is_dir()).count()
+    };
+    assert_eq!(environments(), 2);
+    dock.reload().await;
+    assert_eq!(dock.text("with", "version", &json!({})).await, "3.8");
+    let tidied = async {
+        while environments() > 2 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            dock.reload().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), tidied).await.expect("the first is removed");
+    data.write("with/requirements.txt", "idna==3.10\n");
+    assert_eq!(dock.reload().await["deps_synced"], json!([]), "the last one is there");
+
     // An install that fails keeps what is there.
     data.write("with/requirements.txt", "idna==0.0.0\n");
     assert_eq!(dock.reload().await["deps_synced"], json!([]));
@@ -51,11 +70,36 @@ async fn requirements_are_installed_for_their_namespace_alone() {
     );
 }
 
+#[tokio::test]
+async fn folders_are_made_ready_side_by_side() {
+    let data = Data::new(&[]);
+    let meeting = data.path().join("meeting");
+    std::fs::create_dir(&meeting).unwrap();
+    // A Python that begins when the Pythons of two more folders are there, too.
+    let text = format!(
+        "#!/bin/sh\ntouch {0}/$$\nfor i in $(seq 200); do\n  [ $(ls {0} | wc -l) -ge 3 ] && exec python3 \"$@\"\n  sleep 0.05\ndone\nexit 1\n",
+        meeting.display()
+    );
+    for name in ["a", "b", "c"] {
+        let python = data.path().join(format!("python-{name}"));
+        // Written by another process: what is open for writing here can't be run while another test forks.
+        let mut shell = tokio::process::Command::new("sh");
+        shell.args(["-c", "printf %s \"$1\" > \"$0\" && chmod 755 \"$0\""]).arg(&python).arg(&text);
+        assert!(shell.output().await.unwrap().status.success());
+        data.write(&format!("{name}/t.py"), super::HELLO);
+        data.write(&format!("{name}/tooldock.yaml"), &format!("python: {}\n", python.display()));
+    }
+    let dock = Dock::start(&data).await;
+    for name in ["a", "b", "c"] {
+        assert_eq!(dock.text(name, "hello", &json!({})).await, "Hello, World!");
+    }
+}
+
 const LOOK: &str = "import os\nfrom fastmcp.tools import tool\n\n@tool\ndef look(name: str) -> str:\n    \"\"\"Look.\"\"\"\n    return os.environ.get(name, 'nothing')[::-1]\n";
 
 /// Sets a secret as a person does, with the value on stdin.
 #[expect(clippy::disallowed_methods, reason = "a test may start what it likes")]
-async fn set(data: &Data, key: &str, scope: &str, value: &str) {
+pub async fn set(data: &Data, key: &str, scope: &str, value: &str) {
     let folder = Folder::new(TOOLMAN);
     let mut command = folder.command(&["secrets", "set", key, "--scope", scope]);
     command.arg("--data-dir").arg(data.path());

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Data, Dock, HELLO};
 
 const ESCAPE: &str = r#"
-import os, socket, subprocess
+import os, socket, subprocess, sys
 from fastmcp.tools import tool
 
 def attempt(what):
@@ -15,12 +15,30 @@ def attempt(what):
         return type(error).__name__
 
 @tool
-def escape(other: str, gateway: int) -> dict:
+def escape(other: str, data: str, gateway: int) -> dict:
     """Try to get out."""
-    def connect(family, kind):
+    def connect(family, kind, host="127.0.0.1"):
         with socket.socket(family, kind) as s:
-            s.connect(("127.0.0.1", 9))
+            s.connect((host, 9))
+    def listen():
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as s:
+            s.bind(("127.0.0.1", 0))
+    def by_another_python():
+        code = "import socket; socket.create_connection(('127.0.0.1', 9))"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        raise PermissionError() if "PermissionError" in done.stderr else OSError(done.stderr)
     return {
+        "safe": attempt(lambda: open(data + "/secrets.enc").read()),
+        "data directory": attempt(lambda: os.listdir(data)),
+        "neighbour's copy": attempt(lambda: os.listdir(data + "/served/other")),
+        "neighbour's scratch": attempt(lambda: open(data + "/scratch/other/x", "w")),
+        "neighbour's packages": attempt(lambda: os.listdir(data + "/venvs/other")),
+        "own packages": attempt(lambda: open(sys.prefix + "/x", "w")),
+        "first process": attempt(lambda: open("/proc/1/environ").read()),
+        "parent": attempt(lambda: open("/proc/%d/environ" % os.getppid()).read()),
+        "tcp6": attempt(lambda: connect(socket.AF_INET6, socket.SOCK_STREAM, "::1")),
+        "a server": attempt(listen),
+        "by another python": attempt(by_another_python),
         "accounts": attempt(lambda: open("/etc/shadow").read()),
         "neighbour": attempt(lambda: open(other).read()),
         "neighbours": attempt(lambda: os.listdir(os.path.dirname(os.path.dirname(other)))),
@@ -67,7 +85,9 @@ async fn worker_gets_at_nothing_but_its_own() {
     let dock = Dock::start(&data).await;
     assert_eq!(dock.text("other", "hello", &json!({})).await, "Hello, World!");
     let other = data.path().join("tools/other/t.py");
-    let arguments = json!({"other": other, "gateway": dock.child.id().unwrap()});
+    std::fs::write(data.path().join("secrets.enc"), "{}").unwrap();
+    let gateway = dock.child.id().unwrap();
+    let arguments = json!({"other": other, "data": data.path(), "gateway": gateway});
     let found = dock.call("jailed", "escape", &arguments).await;
     assert_eq!(found.status, 200, "{found:?}");
     let found = found.json()["structuredContent"].clone();

@@ -1,8 +1,5 @@
 //! Reading folders again while they are in use.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-
 use serde_json::json;
 use testkit::processes::kill;
 
@@ -71,48 +68,6 @@ async fn hangup_is_a_reload_too() {
         }
     };
     tokio::time::timeout(testkit::client::PATIENCE, appears).await.expect("it is served");
-}
-
-#[tokio::test]
-async fn reloads_under_load_fail_no_call() {
-    // HARDENING L01
-    let _machine = crate::MACHINE.read().await;
-    let data = Data::new(&[("a/t.py", HELLO), ("b/t.py", HELLO)]);
-    let dock = Arc::new(Dock::start(&data).await);
-    let (is_over, calls) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-    let mut callers = tokio::task::JoinSet::new();
-    for _ in 0..4 {
-        let (dock, is_over, calls) = (Arc::clone(&dock), Arc::clone(&is_over), Arc::clone(&calls));
-        callers.spawn(async move {
-            while !is_over.load(Ordering::Relaxed) {
-                for namespace in ["a", "b"] {
-                    let answer = dock.call(namespace, "hello", &json!({})).await;
-                    assert_eq!(answer.status, 200, "{namespace}: {answer:?}");
-                    calls.fetch_add(1, Ordering::Relaxed);
-                }
-                let tools = dock.tools("b").await;
-                assert_eq!(tools.first().map(String::as_str), Some("hello"), "{tools:?}");
-            }
-        });
-    }
-    let mut round = 0;
-    while round < 120 || calls.load(Ordering::Relaxed) < 400 {
-        if let Some(caller) = callers.try_join_next() {
-            caller.unwrap();
-        }
-        // Most find nothing new; every tenth exchanges a worker.
-        if round % 10 == 0 {
-            data.write("b/t.py", &greeting(&format!("Round {round},")));
-        }
-        dock.reload().await;
-        round += 1;
-    }
-    is_over.store(true, Ordering::Relaxed);
-    while let Some(caller) = callers.join_next().await {
-        caller.unwrap();
-    }
-    let last = (round - 1) / 10 * 10;
-    assert_eq!(dock.text("b", "hello", &json!({})).await, format!("Round {last}, World!"));
 }
 
 #[tokio::test]

@@ -1,0 +1,96 @@
+//! Folders that hold what nobody expects there, and tools that hide.
+
+use std::os::unix::fs::symlink;
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use serde_json::json;
+use testkit::binary::Folder;
+use testkit::client::PATIENCE;
+use tokio::time::timeout;
+
+use super::{Data, Dock, HELLO};
+use crate::TOOLMAN;
+
+/// Runs `toolman check` over a data directory: its exit code, and what it says.
+pub async fn check(data: &Data) -> (Option<i32>, String) {
+    let mut command = Folder::new(TOOLMAN).command(&["check"]);
+    command.arg("--data-dir").arg(data.path()).current_dir(data.path());
+    let output = timeout(PATIENCE, command.output()).await.expect("it ends").unwrap();
+    (output.status.code(), String::from_utf8(output.stdout).unwrap())
+}
+
+#[tokio::test]
+async fn pipes_and_devices_in_a_folder_hold_nobody_up() {
+    let data = Data::new(&[("alpha/t.py", HELLO)]);
+    let dock = Dock::start(&data).await;
+    let alpha = data.path().join("tools/alpha");
+    mknodat(CWD, alpha.join("pipe.txt"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    symlink("/dev/zero", alpha.join("zero.py")).unwrap();
+    let done = timeout(PATIENCE, dock.reload()).await.expect("it ends");
+    let told = done["problems"].to_string();
+    assert!(told.contains("alpha: zero.py: is a link that leads out of the folder"), "{told}");
+    assert_eq!(dock.text("alpha", "hello", &json!({})).await, "Hello, World!");
+    assert_eq!(dock.ask("GET", "/healthz", &[], "").await.status, 200);
+    assert_eq!(dock.tools("alpha").await, ["hello"]);
+}
+
+#[tokio::test]
+async fn refused_folder_runs_nothing() {
+    // HARDENING K12
+    let data = Data::new(&[("a/t.py", HELLO), ("a/tooldock.yaml", "netwrok: false\n")]);
+    let scratch = data.path().join("scratch/a");
+    std::fs::create_dir_all(&scratch).unwrap();
+    let planted = format!("open({:?}, 'w').close()\n{HELLO}", scratch.join("ran"));
+    std::fs::write(scratch.join("t.py"), planted).unwrap();
+    let (code, text) = check(&data).await;
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("server `a` is not served: tooldock.yaml: "), "{text}");
+    assert!(!scratch.join("ran").exists());
+    let dock = Dock::start(&data).await;
+    assert_eq!(dock.tools("a").await, Vec::<String>::new());
+    assert_eq!(dock.call("a", "hello", &json!({})).await.status, 404);
+    assert!(dock.workers("a").is_empty() && !data.path().join("venvs/a").exists());
+    data.write("a/tooldock.yaml", "network: false\n");
+    assert_eq!(dock.reload().await["problems"], json!([]));
+    assert_eq!(dock.text("a", "hello", &json!({})).await, "Hello, World!");
+}
+
+#[tokio::test]
+async fn tool_with_a_name_that_sources_do_not_tell_is_denied_all_the_same() {
+    // TD-18
+    let hidden = format!(
+        "{HELLO}\nname = 'hid' + 'den'\n\n@tool(name)\ndef other() -> str:\n    \"\"\"No.\"\"\"\n    return 'seen'\n"
+    );
+    let data = Data::new(&[
+        ("denied/t.py", &hidden),
+        ("denied/tooldock.yaml", "deny: ['hidden']\n"),
+        ("allowed/t.py", &hidden),
+        ("allowed/tooldock.yaml", "allow: ['hello']\n"),
+        ("open/t.py", &hidden),
+    ]);
+    let dock = Dock::start(&data).await;
+    for namespace in ["denied", "allowed", "open"] {
+        assert_eq!(dock.text(namespace, "hello", &json!({})).await, "Hello, World!");
+    }
+    assert_eq!(dock.tools("open").await, ["hello", "hidden"], "the worker tells it");
+    for namespace in ["denied", "allowed"] {
+        assert_eq!(dock.tools(namespace).await, ["hello"], "{namespace}");
+        assert_eq!(dock.call(namespace, "hidden", &json!({})).await.status, 404, "{namespace}");
+    }
+}
+
+#[tokio::test]
+async fn change_of_a_large_file_and_of_a_name_of_a_folder_reaches_the_worker() {
+    let look = "import os\nfrom fastmcp.tools import tool\n\nHERE = os.path.dirname(__file__)\n\n@tool\ndef look() -> str:\n    \"\"\"Look.\"\"\"\n    with open(os.path.join(HERE, 'large.txt')) as file:\n        return file.read()[-1] + ' '.join(sorted(os.listdir(HERE)))\n";
+    let large = "x".repeat(2 * 1024 * 1024);
+    let data = Data::new(&[("a/t.py", look), ("a/large.txt", &large), ("a/one/d", "1")]);
+    let dock = Dock::start(&data).await;
+    assert_eq!(dock.text("a", "look", &json!({})).await, "xlarge.txt one t.py");
+    data.write("a/large.txt", &format!("{}y", &large[1..]));
+    assert_eq!(dock.reload().await["workers_restarted"], json!(["a"]));
+    assert_eq!(dock.text("a", "look", &json!({})).await, "ylarge.txt one t.py");
+    let folder = data.path().join("tools/a");
+    std::fs::rename(folder.join("one"), folder.join("two")).unwrap();
+    assert_eq!(dock.reload().await["workers_restarted"], json!(["a"]));
+    assert_eq!(dock.text("a", "look", &json!({})).await, "ylarge.txt t.py two");
+}
