@@ -171,7 +171,7 @@ async fn path_around_the_data_directory_is_granted_without_it() {
         &[
             &open("app/data/secrets.key"),
             &open("app/data/tools/b/t.py"),
-            &format!("os.listdir({:?})", data),
+            &format!("os.listdir({data:?})"),
             &format!("os.unlink({:?})", data.join("secrets.key")),
         ],
     )
