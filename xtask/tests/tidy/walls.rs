@@ -9,7 +9,7 @@ const WALLS: [(&str, &[&str]); 14] = [
     ("secrets", &[]),
     ("upstream", &["mcp", "secrets"]),
     ("gateway", &["mcp", "catalog", "upstream"]),
-    ("manager", &["mcp", "catalog", "secrets", "upstream", "gateway"]),
+    ("manager", &["mcp", "catalog", "secrets", "upstream", "gateway", "config"]),
     ("server", &["mcp", "gateway"]),
     ("config", &["mcp", "catalog", "upstream"]),
     ("audit", &["mcp"]),
