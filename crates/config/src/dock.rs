@@ -40,6 +40,15 @@ pub enum Sandbox {
     Required,
 }
 
+/// What becomes of what a model writes by the manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Approval {
+    /// It is put in place at once.
+    Auto,
+    /// It waits until a person has looked at it.
+    Required,
+}
+
 /// How folders of tools are served, unless a folder says otherwise of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dock {
@@ -59,6 +68,8 @@ pub struct Dock {
     pub memory_mb: u32,
     /// Whether folders are looked at by themselves, and how long they must be quiet before.
     pub watches: Option<Duration>,
+    /// Whether a person looks at what a model writes, if that was decided.
+    pub approval: Option<Approval>,
 }
 
 impl Default for Dock {
@@ -75,6 +86,7 @@ impl Default for Dock {
             sandbox: Sandbox::BestEffort,
             memory_mb: 2_048,
             watches: None,
+            approval: None,
         }
     }
 }
@@ -323,8 +335,9 @@ impl Reading {
     /// Reads a file into the hash; its bytes if it may be a file of tools.
     fn take(&mut self, path: &Path, name: &str) -> Option<Vec<u8>> {
         self.files += 1;
-        let length = fs::metadata(path).map_or(0, |known| known.len());
-        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        // A pipe would be waited for, and a device has no end.
+        let known = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        let length = usize::try_from(known.len()).unwrap_or(usize::MAX);
         let is_too_much =
             self.files > DOCK_FILES_MAX || self.bytes.saturating_add(length) > DOCK_BYTES_MAX;
         if is_too_much || length > TOOL_FILE_BYTES_MAX {

@@ -168,6 +168,17 @@ impl Root {
         Ok(true)
     }
 
+    /// Waits to be the only one who holds a file for that; until it is dropped.
+    pub fn lock(&self, path: &str) -> Result<File, Error> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let wrong = |error: io::Error| failed(path, "locked", error);
+        check(path)?;
+        let file = openat2(&self.folder, path, flags, Mode::RUSR | Mode::WUSR, BENEATH);
+        let file = File::from(file.map_err(|error| wrong(error.into()))?);
+        file.lock().map_err(wrong)?;
+        Ok(file)
+    }
+
     fn folder(&self, path: &str) -> Result<OwnedFd, Error> {
         let folder = self.resolve(path, FOLDER)?;
         folder.ok_or_else(|| Error::Path { path: path.into(), problem: "is not there" })

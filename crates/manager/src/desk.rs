@@ -1,26 +1,24 @@
 //! The desk: what all tools of the manager work with.
 
-use std::path::{Path, PathBuf};
+use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use config::dock::{Approval, Folder, check_name, folders, read};
 use secrets::ledger::Status;
 use secrets::names::Name;
 use serde::Serialize;
 use tokio::time::Instant;
 use upstream::launch::Spawner;
+use upstream::python::environment::Interpreter;
+use upstream::python::runtime;
+use upstream::python::scan::{self, Findings, Source};
 
 use crate::beneath::Root;
 use crate::core::Core;
 use crate::error::Error;
-
-/// What becomes of what a model writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Approval {
-    /// It is put in place at once.
-    Auto,
-    /// It waits until a person has looked at it.
-    Required,
-}
+use crate::names::NamespaceName;
+use crate::shelf::Shelf;
 
 /// What the binary does for us.
 type Deed<In, Out> = Arc<dyn Fn(In) -> Result<Out, String> + Send + Sync>;
@@ -82,8 +80,8 @@ pub struct Desk {
     pub clock: fn() -> String,
     pub started: Instant,
     python: PathBuf,
-    /// Held by whoever changes files: the tools of one manager write one after another.
-    pub writing: tokio::sync::Mutex<()>,
+    /// Which Python each program is, as far as that was asked.
+    interpreters: tokio::sync::Mutex<HashMap<PathBuf, Interpreter>>,
 }
 
 impl Desk {
@@ -101,12 +99,60 @@ impl Desk {
             clock,
             started: Instant::now(),
             python: places.python,
-            writing: tokio::sync::Mutex::default(),
+            interpreters: tokio::sync::Mutex::default(),
         })
     }
 
-    /// The Python of folders that name none.
-    pub fn python(&self) -> &Path {
-        &self.python
+    pub fn shelf(&self) -> Shelf<'_> {
+        Shelf { data: &self.data, tools: &self.tools, clock: self.clock }
+    }
+
+    /// A namespace that is there.
+    pub fn namespace(&self, name: &str) -> Result<NamespaceName, Error> {
+        let namespace = NamespaceName::parse(name)?;
+        if self.tools.has_folder(namespace.as_str())? {
+            Ok(namespace)
+        } else {
+            Err(Error::NoNamespace(name.to_owned()))
+        }
+    }
+
+    /// All namespaces, as they are read to be served.
+    pub fn folders(&self) -> Vec<Folder> {
+        folders(self.tools.path()).0
+    }
+
+    /// A namespace, as it is read to be served.
+    pub fn folder(&self, name: &str) -> Result<Folder, Error> {
+        let namespace = self.namespace(name)?;
+        let (name, shown) = check_name(namespace.as_str()).map_err(Error::NamespaceName)?;
+        Ok(read(name, shown, self.tools.path().join(namespace.as_str())))
+    }
+
+    /// The Python of a namespace, or of those that name none.
+    pub async fn interpreter(&self, named: Option<&str>) -> Result<Interpreter, Error> {
+        let program = named.map_or_else(|| self.python.clone(), PathBuf::from);
+        let mut known = self.interpreters.lock().await;
+        if let Some(interpreter) = known.get(&program) {
+            return Ok(interpreter.clone());
+        }
+        let found = Interpreter::probe(&self.spawner, &program).await.map_err(Error::Python)?;
+        known.insert(program, found.clone());
+        Ok(found)
+    }
+
+    /// What sources define, without running any of them.
+    pub async fn read_sources(
+        &self,
+        interpreter: &Interpreter,
+        sources: &[Source],
+    ) -> Result<Vec<Findings>, Error> {
+        let wrong = |error: std::io::Error| Error::Python(error.to_string());
+        let runtime = runtime::install(&self.data.path().join("runtime")).map_err(wrong)?;
+        let lines = scan::scan(&self.spawner, &interpreter.path, &runtime, sources).await;
+        let parsed: Option<Vec<_>> =
+            lines.map_err(wrong)?.iter().map(|line| scan::parse(line)).collect();
+        parsed
+            .ok_or_else(|| Error::Python("the reader of Python files is of another version".into()))
     }
 }

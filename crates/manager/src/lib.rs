@@ -7,5 +7,10 @@ pub mod beneath;
 pub mod core;
 pub mod desk;
 pub mod error;
+pub mod history;
 pub mod limits;
+pub mod names;
+pub mod shelf;
 pub mod tools;
+
+mod inspection;

@@ -3,7 +3,14 @@
 //! A tool is a [`Described`] with a function from the desk and its arguments, which were checked against the
 //! input schema before, to what it gives. Its errors are told to the model.
 
+mod declaring;
+mod files;
+mod guide;
+mod namespaces;
+mod packages;
+mod secrets;
 mod status;
+mod trial;
 
 use std::sync::Arc;
 
@@ -29,10 +36,10 @@ pub enum Effect {
 }
 
 /// A tool, apart from what it does.
-pub struct Described {
+pub struct Described<'d> {
     pub name: &'static str,
     pub title: &'static str,
-    pub description: &'static str,
+    pub description: &'d str,
     pub effect: Effect,
     /// The properties of its arguments.
     pub input: Value,
@@ -42,7 +49,7 @@ pub struct Described {
     pub output: Value,
 }
 
-impl Described {
+impl Described<'_> {
     /// Makes it a tool.
     pub fn does<F, R>(self, desk: &Arc<Desk>, run: F) -> Tool
     where
@@ -72,8 +79,18 @@ impl Described {
 
 /// All tools of the manager.
 pub fn all(desk: &Arc<Desk>) -> OwnTools {
-    let own = OwnTools::new("manager").expect("it is a name").unprefixed().within(CALL_TIME_MAX);
-    let groups = [status::tools(desk)];
+    let own = OwnTools::new("manager").expect("it is a name").unprefixed();
+    let own = own.saying(guide::INSTRUCTIONS).within(CALL_TIME_MAX);
+    let groups = [
+        guide::tools(desk),
+        namespaces::tools(desk),
+        files::tools(desk),
+        packages::tools(desk),
+        declaring::tools(desk),
+        secrets::tools(desk),
+        trial::tools(desk),
+        status::tools(desk),
+    ];
     groups.into_iter().flatten().fold(own, OwnTools::with)
 }
 
@@ -95,4 +112,13 @@ pub fn list(item: &Value) -> Value {
 /// An argument that is a text; the schema has seen to that.
 pub fn text<'a>(arguments: &'a Value, name: &str) -> &'a str {
     arguments[name].as_str().unwrap_or_default()
+}
+
+/// A text as a shell takes it for one word.
+pub fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
 }

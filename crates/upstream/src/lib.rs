@@ -11,6 +11,7 @@ pub mod error;
 pub mod guard;
 pub mod launch;
 pub mod limits;
+pub mod post;
 pub mod python;
 pub mod relay;
 pub mod remote;

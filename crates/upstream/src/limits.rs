@@ -144,3 +144,6 @@ pub const PRIVATE_IDLE_MAX: Duration = Duration::from_mins(15);
 pub const PRIVATE_STOP_MAX: Duration = Duration::from_millis(1500);
 /// A list that may change without notice is read again after this, at the earliest.
 pub const LIST_AGE_MIN: Duration = Duration::from_secs(30);
+
+/// The largest answer to a single request of our own.
+pub const POST_ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;

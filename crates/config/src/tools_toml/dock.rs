@@ -1,7 +1,7 @@
 //! `[dock]`: how folders of Python tools are served.
 
 use crate::Surroundings;
-use crate::dock::{Dock, Sandbox};
+use crate::dock::{Approval, Dock, Sandbox};
 use crate::fault::Faults;
 use crate::reader::Value;
 use crate::tools_toml::server::wait;
@@ -37,6 +37,8 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
     let sandbox = section.get("require_sandbox").and_then(|value| value.choice(&words, faults));
     let watches = section.get("watch").and_then(|value| value.boolean(faults));
     let quiet = wait(&mut section, "watch_debounce", QUIET, faults);
+    let words = [("auto", Approval::Auto), ("required", Approval::Required)];
+    let approval = section.get("approval").and_then(|value| value.choice(&words, faults));
     section.close(&[], faults);
     Dock {
         folder: folder.map(|folder| surroundings.folder.join(folder)),
@@ -50,5 +52,6 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
         sandbox: sandbox.unwrap_or(usual.sandbox),
         memory_mb,
         watches: watches.unwrap_or(false).then_some(quiet),
+        approval,
     }
 }

@@ -9,6 +9,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use aws_lc_rs::digest::{SHA256, digest};
 use mcp::text::hexadecimal;
@@ -22,6 +23,9 @@ const HASH_DIGITS: usize = 16;
 const SAID_BYTES_MAX: usize = 64 * 1024;
 /// The oldest Python whose tools can be run.
 const OLDEST: (u32, u32) = (3, 9);
+
+/// Tells environments apart that are being built.
+static COUNT: AtomicU64 = AtomicU64::new(0);
 
 /// A Python that environments are made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +112,9 @@ impl Wish<'_> {
             self.make_current().map_err(|error| self.unwritable(&error))?;
             return Ok(Environment { python, is_new: false });
         }
-        let fresh = self.parent.join(format!(".new-{}", std::process::id()));
+        // Two of us may want the same at the same time.
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let fresh = self.parent.join(format!(".new-{}-{count}", std::process::id()));
         let mut folder = DirBuilder::new();
         let made = folder.recursive(true).mode(0o700).create(self.parent);
         made.map_err(|error| self.unwritable(&error))?;
@@ -118,7 +124,9 @@ impl Wish<'_> {
             .and_then(|()| fs::rename(&fresh, &target).map_err(|error| self.unwritable(&error)));
         if let Err(problem) = moved {
             _ = fs::remove_dir_all(&fresh);
-            return Err(problem);
+            if !python.exists() {
+                return Err(problem);
+            }
         }
         self.make_current().map_err(|error| self.unwritable(&error))?;
         Ok(Environment { python, is_new: true })
