@@ -168,6 +168,13 @@ impl Root {
         Ok(true)
     }
 
+    /// Gives a folder another name, which nothing has yet.
+    pub fn rename_folder(&self, from: &str, to: &str) -> Result<(), Error> {
+        let ((old, old_name), (new, new_name)) = (self.parent(from)?, self.parent(to)?);
+        renameat_with(&old, old_name, &new, new_name, RenameFlags::NOREPLACE)
+            .map_err(|error| failed(to, "made", error.into()))
+    }
+
     /// Waits to be the only one who holds a file for that; until it is dropped.
     pub fn lock(&self, path: &str) -> Result<File, Error> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;

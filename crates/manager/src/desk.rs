@@ -19,6 +19,7 @@ use crate::core::Core;
 use crate::error::Error;
 use crate::names::NamespaceName;
 use crate::shelf::Shelf;
+use crate::sources::Settings;
 
 /// What the binary does for us.
 type Deed<In, Out> = Arc<dyn Fn(In) -> Result<Out, String> + Send + Sync>;
@@ -77,6 +78,8 @@ pub struct Desk {
     pub spawner: Arc<Spawner>,
     pub approval: Approval,
     pub shown: Shown,
+    /// Where strangers' sources come from.
+    pub sources: Settings,
     pub clock: fn() -> String,
     pub started: Instant,
     python: PathBuf,
@@ -85,7 +88,7 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// Opens the data directory.
+    /// Opens the data directory. Where sources come from is taken from the environment.
     pub fn open(equipment: Equipment) -> Result<Desk, Error> {
         let Equipment { places, core, safe, spawner, approval, shown, clock } = equipment;
         Ok(Desk {
@@ -96,11 +99,17 @@ impl Desk {
             spawner,
             approval,
             shown,
+            sources: Settings::read(|name| std::env::var(name).ok()).map_err(Error::Source)?,
             clock,
             started: Instant::now(),
             python: places.python,
             interpreters: tokio::sync::Mutex::default(),
         })
+    }
+
+    /// The same with sources from elsewhere.
+    pub fn with_sources(self, sources: Settings) -> Desk {
+        Desk { sources, ..self }
     }
 
     pub fn shelf(&self) -> Shelf<'_> {

@@ -34,6 +34,15 @@ pub enum Error {
     #[error("{0}")]
     Package(String),
 
+    #[error("`{url}` {why}; give one such as `https://github.com/someone/my-tools`")]
+    RepoUrl { url: String, why: String },
+
+    #[error("`{url}` was not cloned: {why}")]
+    Clone { url: String, why: String },
+
+    #[error("{0}")]
+    Source(String),
+
     #[error("Python can't be used: {0}")]
     Python(String),
 

@@ -11,6 +11,7 @@ pub mod history;
 pub mod limits;
 pub mod names;
 pub mod shelf;
+pub mod sources;
 pub mod tools;
 
 mod inspection;

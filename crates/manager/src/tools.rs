@@ -9,6 +9,7 @@ mod guide;
 mod namespaces;
 mod packages;
 mod secrets;
+mod sources;
 mod status;
 mod trial;
 
@@ -89,6 +90,7 @@ pub fn all(desk: &Arc<Desk>) -> OwnTools {
         declaring::tools(desk),
         secrets::tools(desk),
         trial::tools(desk),
+        sources::tools(desk),
         status::tools(desk),
     ];
     groups.into_iter().flatten().fold(own, OwnTools::with)

@@ -45,6 +45,8 @@ mod secrets_cli;
 mod secrets_kills;
 mod secrets_servers;
 mod session_context;
+mod sources;
+mod survey;
 mod toolset_cli;
 mod toolset_files;
 mod toolset_surface;
