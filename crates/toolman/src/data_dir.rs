@@ -11,9 +11,11 @@ use crate::cli::{Cli, Misuse};
 
 /// The folder to use, which may not be there yet.
 pub fn folder(cli: &Cli) -> Result<PathBuf, Misuse> {
-    cli.data_dir.clone().or_else(default_folder).ok_or_else(|| {
+    let folder = cli.data_dir.clone().or_else(default_folder).ok_or_else(|| {
         Misuse("there is no home folder; say with `--data-dir DIR` where to keep data".into())
-    })
+    })?;
+    // Workers are at home elsewhere, where a relative path would mean something else.
+    Ok(std::path::absolute(&folder).unwrap_or(folder))
 }
 
 /// The same, made if need be.

@@ -67,6 +67,11 @@ impl Site {
         self.dock.watches
     }
 
+    /// How folders are served.
+    pub fn dock(&self) -> &Dock {
+        &self.dock
+    }
+
     /// Where the folders are.
     pub fn tools(&self) -> PathBuf {
         self.dock.folder.clone().unwrap_or_else(|| self.data.join("tools"))

@@ -20,8 +20,16 @@ use crate::host::Plan;
 const FILES_WANTED: u64 = 8_192;
 
 /// The door as the environment and the file say, without TLS.
-pub fn settings(plan: &Plan, mut keys: Keys) -> Result<Settings, Misuse> {
-    let http = &plan.http;
+pub fn settings(plan: &Plan, keys: Keys) -> Result<Settings, Misuse> {
+    let mut settings = plain(&plan.http, keys)?;
+    let place = |(path, scope): &(String, Scope)| (path.clone(), Place::new(scope.clone()));
+    settings.places = plan.endpoints.iter().map(place).collect();
+    settings.routes = plan.routes.iter().map(route).collect::<Result<_, _>>()?;
+    Ok(settings)
+}
+
+/// The same with nothing but `/mcp`.
+pub fn plain(http: &Http, mut keys: Keys) -> Result<Settings, Misuse> {
     for token in &http.tokens {
         let sha256 = match &token.secret {
             Secret::Sha256(sha256) => *sha256,
@@ -31,9 +39,6 @@ pub fn settings(plan: &Plan, mut keys: Keys) -> Result<Settings, Misuse> {
     }
     keys.trust(http.trusted_peers.clone());
     let mut settings = Settings::new(keys);
-    let place = |(path, scope): &(String, Scope)| (path.clone(), Place::new(scope.clone()));
-    settings.places = plan.endpoints.iter().map(place).collect();
-    settings.routes = plan.routes.iter().map(route).collect::<Result<_, _>>()?;
     settings.has_sse = has_sse(http);
     settings.allowed_origins.clone_from(&http.allowed_origins);
     settings.allowed_hosts.clone_from(&http.allowed_hosts);

@@ -196,7 +196,7 @@ impl Host {
 }
 
 /// How folders are served: as the file says, where the environment says nothing.
-fn dock_of(dock: Option<Dock>) -> Result<Dock, Misuse> {
+pub fn dock_of(dock: Option<Dock>) -> Result<Dock, Misuse> {
     let environment = |name: &str| std::env::var(name).ok();
     let dock = dock.unwrap_or_default().with_environment(&environment);
     dock.map_err(|problems| Misuse(problems.join("\n")))

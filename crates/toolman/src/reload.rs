@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use config::dock::Manager;
+use config::dock::{Dock, Manager};
 use gateway::{Gateway, Member};
 use serde_json::json;
 use server::http::reload::Reload;
@@ -21,6 +21,11 @@ pub struct Reloader {
 impl Reloader {
     pub fn new(site: Site, fixed: Vec<Member>, gateway: Gateway) -> Reloader {
         Reloader { site, fixed, gateway }
+    }
+
+    /// How folders are served.
+    pub fn dock(&self) -> &Dock {
+        self.site.dock()
     }
 
     /// What tells the folders from what they were; see [`watch::look`].

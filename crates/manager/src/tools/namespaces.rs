@@ -11,7 +11,7 @@ use crate::desk::Desk;
 use crate::error::Error;
 use crate::history::Author;
 use crate::limits::FILE_BYTES_MAX;
-use crate::names::NamespaceName;
+use crate::names::{FileName, NamespaceName};
 
 pub fn tools(desk: &Arc<Desk>) -> Vec<Tool> {
     vec![list_namespaces(desk), create_namespace(desk), delete_namespace(desk)]
@@ -132,8 +132,9 @@ fn deleted(desk: &Desk, name: &str) -> Result<Value, Error> {
     let name = namespace.as_str();
     let shelf = desk.shelf();
     for file in desk.tools.names(name)? {
-        // A person can still look at what was there.
-        if crate::names::FileName::parse(&file).is_ok() {
+        // A person can still look at what was there; a link or a pipe was none of it.
+        let is_plain = FileName::parse(&file).is_ok() && shelf.served(name, &file).is_ok();
+        if is_plain {
             shelf.remove(name, &file, Author::Model)?;
         }
     }

@@ -22,11 +22,11 @@ use tokio::time::timeout;
 use crate::TOOLMAN;
 use crate::up::{Up, request};
 
-const TOKEN: &str = "bearer-0123456789abcdef0123456789abcdef";
-const MANAGER: &str = "manager-0123456789abcdef0123456789abcdef";
+pub const TOKEN: &str = "bearer-0123456789abcdef0123456789abcdef";
+pub const MANAGER: &str = "manager-0123456789abcdef0123456789abcdef";
 
 /// A tool for many tests.
-const HELLO: &str = "from fastmcp.tools import tool\n\n@tool\ndef hello(name: str = \"World\") -> str:\n    \"\"\"Greet.\"\"\"\n    return f\"Hello, {name}!\"\n";
+pub const HELLO: &str = "from fastmcp.tools import tool\n\n@tool\ndef hello(name: str = \"World\") -> str:\n    \"\"\"Greet.\"\"\"\n    return f\"Hello, {name}!\"\n";
 
 /// A data directory with folders of tools.
 pub struct Data(TempDir);
@@ -78,6 +78,21 @@ pub fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
 }
 
+/// Starts a command that serves a data directory; its process, and its address.
+#[expect(clippy::disallowed_methods, reason = "a test may start what it likes")]
+pub async fn served(data: &Data, what: &str, environment: &[(&str, &str)]) -> (Child, String) {
+    let mut command = Folder::new(TOOLMAN).command(&[what, "--listen", "127.0.0.1:0"]);
+    command.arg("--data-dir").arg(data.path()).current_dir(data.path());
+    command.env("BEARER_TOKEN", TOKEN).env("MANAGER_INTERNAL_TOKEN", MANAGER);
+    command.envs(environment.iter().copied());
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let line = timeout(PATIENCE, lines.next_line()).await.unwrap().unwrap().unwrap();
+    let url = line.rsplit(' ').next().unwrap();
+    let address = url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
+    (child, address)
+}
+
 /// `toolman serve` over a data directory alone.
 pub struct Dock {
     pub child: Child,
@@ -89,17 +104,8 @@ impl Dock {
         Dock::start_with(data, &[]).await
     }
 
-    #[expect(clippy::disallowed_methods, reason = "a test may start what it likes")]
     pub async fn start_with(data: &Data, environment: &[(&str, &str)]) -> Dock {
-        let mut command = Folder::new(TOOLMAN).command(&["serve", "--listen", "127.0.0.1:0"]);
-        command.arg("--data-dir").arg(data.path()).current_dir(data.path());
-        command.env("BEARER_TOKEN", TOKEN).env("MANAGER_INTERNAL_TOKEN", MANAGER);
-        command.envs(environment.iter().copied());
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let line = timeout(PATIENCE, lines.next_line()).await.unwrap().unwrap().unwrap();
-        let url = line.rsplit(' ').next().unwrap();
-        let address = url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
+        let (child, address) = served(data, "serve", environment).await;
         Dock { child, address }
     }
 

@@ -24,6 +24,7 @@ mod http_upstreams;
 mod large_results;
 mod lazy;
 mod lifecycle;
+mod manager;
 mod many_upstreams;
 mod modern;
 mod orphans;
