@@ -22,7 +22,7 @@ pub const SOURCES_BYTES_MAX: u64 = 64 << 20;
 /// A file whose parsing takes longer is left out.
 pub const PARSE_TIME_MAX: Duration = Duration::from_secs(5);
 /// All of a survey; what is not read by then is left out, and that is said.
-pub const SURVEY_TIME_MAX: Duration = Duration::from_secs(60);
+pub const SURVEY_TIME_MAX: Duration = Duration::from_mins(1);
 /// Tools that are told of.
 pub const TOOLS_MAX: usize = 2_000;
 /// How far a name is followed from one definition to the next.

@@ -4,7 +4,7 @@ use super::Settings;
 
 #[test]
 fn environment_says_where_sources_come_from() {
-    let read = |pairs: &'static [(&str, &str)]| {
+    let read = |pairs: &'static [(&'static str, &'static str)]| {
         Settings::read(|name| {
             let found = pairs.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| (*value).to_owned())

@@ -127,8 +127,11 @@ fn words<R: Read>(entry: &mut Entry<R>) -> Result<Vec<u8>, Error> {
     Ok(words)
 }
 
+/// A key with its value.
+type Record<'a> = (&'a [u8], &'a [u8]);
+
 /// The records of an extended header: `LENGTH key=value\n`.
-fn records(mut said: &[u8]) -> Result<Vec<(&[u8], &[u8])>, Error> {
+fn records(mut said: &[u8]) -> Result<Vec<Record<'_>>, Error> {
     let malformed = || damaged(&"an extended header that can't be read");
     let mut records = Vec::new();
     while !said.is_empty() {

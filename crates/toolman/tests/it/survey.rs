@@ -181,7 +181,7 @@ async fn sources_of_real_packages_tell_what_their_servers_list() {
     let (mut agreed, mut all, mut described) = (0, 0, 0);
     for package in &PACKAGES {
         let sources = package.sources();
-        let report = survey::survey(sources.path()).unwrap();
+        let report = ::survey::survey(sources.path()).unwrap();
         let found: BTreeSet<String> =
             report.tools_found.iter().map(|tool| tool.name.clone()).collect();
         let listed = package.listed(folder.path()).await;

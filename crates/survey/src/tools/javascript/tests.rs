@@ -127,9 +127,10 @@ fn definitions_without_end_are_given_up() {
     let index = "const a = b; const b = a;\nserver.tool(a, 'x', handler);\nconst c = c + c;\nserver.tool(c, 'x', handler);\n\
         const d = [...d, ...d];\nserver.setRequestHandler(ListToolsRequestSchema, () => ({ tools: d }));\n";
     check(&[("index.js", index)], "");
-    let doubling: String =
-        (1..60).map(|n| format!("const v{n} = v{} + v{};\n", n - 1, n - 1)).collect();
-    let index = format!("const v0 = 'x';\n{doubling}server.tool(v59, 'x', handler);\n");
+    let doubling: Vec<String> =
+        (1..60).map(|n| format!("const v{n} = v{} + v{};", n - 1, n - 1)).collect();
+    let doubling = doubling.join("\n");
+    let index = format!("const v0 = 'x';\n{doubling}\nserver.tool(v59, 'x', handler);\n");
     check(&[("index.js", &index)], "");
 }
 
