@@ -111,7 +111,7 @@ pub struct Up {
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8000")]
     pub listen: std::net::SocketAddr,
 
-    /// The address of the manager [default: 127.0.0.1 and MANAGER_PORT, or 8001, or the next that is free]
+    /// The address of the manager [default: 127.0.0.1 and `MANAGER_PORT`, or 8001, or the next that is free]
     #[arg(long, value_name = "ADDR:PORT")]
     pub manager_listen: Option<std::net::SocketAddr>,
 

@@ -70,7 +70,7 @@ pub async fn run(cli: &Cli, asked: &Manager) -> anyhow::Result<i32> {
     if let Some(quiet) = dock.watches {
         tokio::spawn(watch::watch(Arc::new(Watch(Arc::clone(&desk))), quiet));
     }
-    let gateway = open(&desk);
+    let gateway = open(&desk, &http)?;
     let stop = stop_on_signals()?;
     let door = server::http::serve(gateway.clone(), listener, settings, stop.clone());
     let serving = tokio::spawn(door);
@@ -115,7 +115,7 @@ fn start_beside(
         ports: (up.listen.port(), address.port()),
         session_ttl_hours: hours(&settings),
     };
-    let gateway = open(&Arc::new(desk(cli, wanted)?));
+    let gateway = open(&Arc::new(desk(cli, wanted)?), &http)?;
     let stop = stop_on_signals()?;
     tokio::spawn(server::http::serve(gateway, listener, settings, stop));
     Ok(Some(address))
@@ -166,9 +166,11 @@ fn hours(door: &Door) -> f64 {
 }
 
 /// A gateway over the manager's tools alone.
-fn open(desk: &Arc<Desk>) -> Gateway {
+fn open(desk: &Arc<Desk>, http: &Http) -> Result<Gateway, Misuse> {
     let members = vec![manager::tools::all(desk).member()];
-    Gateway::start(Settings::new(Surface::Filter, members), &host::spawner())
+    let settings = Settings::new(Surface::Filter, members);
+    let settings = Settings { spoken: door::spoken(http)?, ..settings };
+    Ok(Gateway::start(settings, &host::spawner()))
 }
 
 fn desk(cli: &Cli, wanted: Wanted<'_>) -> anyhow::Result<Desk> {

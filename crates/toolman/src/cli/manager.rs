@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
     directory."
 )]
 pub struct Manager {
-    /// The address to serve on [default: 127.0.0.1 and MANAGER_PORT, or 8001]
+    /// The address to serve on [default: 127.0.0.1 and `MANAGER_PORT`, or 8001]
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Option<SocketAddr>,
 
@@ -41,6 +41,7 @@ impl From<Approval> for config::dock::Approval {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct Approve {
     /// The file, as `NAMESPACE/FILE` [default: all that wait, one after another]
     pub file: Option<String>,
