@@ -43,6 +43,15 @@ pub enum Sandbox {
     Required(Level),
 }
 
+/// What becomes of what a model writes by the manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Approval {
+    /// It is put in place at once.
+    Auto,
+    /// It waits until a person has looked at it.
+    Required,
+}
+
 /// How folders of tools are served, unless a folder says otherwise of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dock {
@@ -69,6 +78,8 @@ pub struct Dock {
     pub watches: Option<Duration>,
     /// Where the manager may be that asks for a reload, unless the environment says so.
     pub managers: Option<Vec<IpNet>>,
+    /// Whether a person looks at what a model writes, if that was decided.
+    pub approval: Option<Approval>,
 }
 
 impl Default for Dock {
@@ -89,6 +100,7 @@ impl Default for Dock {
             processes_max: 64,
             watches: None,
             managers: None,
+            approval: None,
         }
     }
 }

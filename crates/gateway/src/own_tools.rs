@@ -5,7 +5,9 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
+use catalog::schema::Schema;
 use mcp::lines::{Line, Lines};
 use mcp::names::{NameError, Namespace, UpstreamName};
 use mcp::rpc::{self, Code, Message, Raw};
@@ -14,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex, split};
 use tokio::sync::mpsc;
 use upstream::launch::{BuiltIn, Launch};
-use upstream::limits::LINE_BYTES_MAX;
+use upstream::limits::{CALL_TIMEOUT, LINE_BYTES_MAX};
 use upstream::supervisor::Settings;
 
 use crate::Member;
@@ -27,13 +29,64 @@ type Answer = Pin<Box<dyn Future<Output = Result<Value, String>> + Send>>;
 pub struct OwnTools {
     name: UpstreamName,
     namespace: Namespace,
+    instructions: Option<String>,
+    call_timeout: Duration,
     tools: Vec<Tool>,
 }
 
+/// A function as a tool.
 #[derive(Clone)]
-struct Tool {
+pub struct Tool {
     definition: Value,
+    /// What arguments must be like, or why that can't be told.
+    input: Result<Schema, String>,
     call: Arc<dyn Fn(Value) -> Answer + Send + Sync>,
+}
+
+impl Tool {
+    /// A tool: what it wants as a JSON Schema, and what it does with arguments that are like that. An object
+    /// that it gives becomes structured content, and an error is told to the model.
+    pub fn new<F, R>(name: &str, description: &str, schema: &Value, call: F) -> Tool
+    where
+        F: Fn(Value) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Value, String>> + Send + 'static,
+    {
+        let definition = json!({"name": name, "description": description, "inputSchema": schema});
+        let call = Arc::new(move |arguments| -> Answer { Box::pin(call(arguments)) });
+        Tool { definition, input: Schema::new(schema), call }
+    }
+
+    /// Under this title, for people.
+    #[must_use]
+    pub fn titled(mut self, title: &str) -> Tool {
+        self.definition["title"] = title.into();
+        self
+    }
+
+    /// Gives what is like this JSON Schema of an object. What is no object, it gives as its member `result`.
+    #[must_use]
+    pub fn giving(mut self, schema: &Value) -> Tool {
+        self.definition["outputSchema"] = schema.clone();
+        self
+    }
+
+    /// With these hints of the protocol, such as `readOnlyHint`.
+    #[must_use]
+    pub fn hinting(mut self, annotations: &Value) -> Tool {
+        self.definition["annotations"] = annotations.clone();
+        self
+    }
+
+    /// Runs it, unless the arguments are wrong.
+    async fn run(&self, arguments: Value) -> Result<Value, String> {
+        let schema = self.input.as_ref().map_err(Clone::clone)?;
+        schema.check(&arguments).map_err(|mismatch| {
+            let place = mismatch.at.trim_start_matches('/').replace('/', ".");
+            let place = if place.is_empty() { place } else { format!("`{place}`: ") };
+            format!("the arguments are wrong: {place}{}; see the input schema", mismatch.problem)
+        })?;
+        (self.call)(arguments).await
+    }
 }
 
 impl fmt::Debug for OwnTools {
@@ -45,34 +98,60 @@ impl fmt::Debug for OwnTools {
 impl OwnTools {
     /// Tools under this name, which is the prefix of theirs.
     pub fn new(name: &str) -> Result<OwnTools, NameError> {
-        Ok(OwnTools { name: name.parse()?, namespace: name.parse()?, tools: Vec::new() })
+        let (name, namespace) = (name.parse()?, name.parse()?);
+        let tools = Vec::new();
+        Ok(OwnTools { name, namespace, instructions: None, call_timeout: CALL_TIMEOUT, tools })
     }
 
-    /// Adds a tool: what it wants as a JSON Schema, and what it does with its arguments. An object that it gives
-    /// becomes structured content, and an error is told to the model.
+    /// The same under bare names.
     #[must_use]
-    pub fn tool<F, R>(mut self, name: &str, description: &str, schema: &Value, call: F) -> OwnTools
+    pub fn unprefixed(mut self) -> OwnTools {
+        self.namespace = Namespace::default();
+        self
+    }
+
+    /// What clients are told of them when they connect.
+    #[must_use]
+    pub fn saying(mut self, instructions: &str) -> OwnTools {
+        self.instructions = Some(instructions.to_owned());
+        self
+    }
+
+    /// How long a call may take.
+    #[must_use]
+    pub fn within(mut self, call_timeout: Duration) -> OwnTools {
+        self.call_timeout = call_timeout;
+        self
+    }
+
+    /// Adds a tool that is described by its name and arguments alone; see [`Tool::new`].
+    #[must_use]
+    pub fn tool<F, R>(self, name: &str, description: &str, schema: &Value, call: F) -> OwnTools
     where
         F: Fn(Value) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Value, String>> + Send + 'static,
     {
-        let definition = json!({"name": name, "description": description, "inputSchema": schema});
-        let call = Arc::new(move |arguments| -> Answer { Box::pin(call(arguments)) });
-        self.tools.push(Tool { definition, call });
+        self.with(Tool::new(name, description, schema, call))
+    }
+
+    #[must_use]
+    pub fn with(mut self, tool: Tool) -> OwnTools {
+        self.tools.push(tool);
         self
     }
 
     /// The upstream, for the settings of a gateway.
     pub fn member(self) -> Member {
         let (name, namespace) = (self.name.clone(), self.namespace.clone());
-        let tools = Arc::new(self);
+        let (call_timeout, tools) = (self.call_timeout, Arc::new(self));
         let start = move || {
             let (ours, theirs) = duplex(OWN_PIPE_BYTES);
             tokio::spawn(Arc::clone(&tools).serve(theirs));
             ours
         };
         let launch = Launch::BuiltIn(BuiltIn(Arc::new(start)));
-        Member { namespace, upstream: Settings::new(name, launch) }
+        let upstream = Settings { call_timeout, ..Settings::new(name, launch) };
+        Member { namespace, upstream }
     }
 
     /// Answers what comes through the pipe; calls side by side.
@@ -109,11 +188,7 @@ impl OwnTools {
 
     async fn answer(&self, method: &str, params: Option<&Raw>) -> Result<Value, Raw> {
         match method {
-            "initialize" => Ok(json!({
-                "protocolVersion": Revision::NEWEST_LEGACY.as_str(),
-                "capabilities": {"tools": {}},
-                "serverInfo": {"name": self.name.as_str(), "version": env!("CARGO_PKG_VERSION")},
-            })),
+            "initialize" => Ok(self.introduction()),
             "tools/list" => {
                 let tools: Vec<_> = self.tools.iter().map(|tool| &tool.definition).collect();
                 Ok(json!({"tools": tools}))
@@ -122,6 +197,18 @@ impl OwnTools {
             "ping" => Ok(json!({})),
             _ => Err(rpc::error_object(Code::METHOD_NOT_FOUND, "method not found", None)),
         }
+    }
+
+    fn introduction(&self) -> Value {
+        let mut said = json!({
+            "protocolVersion": Revision::NEWEST_LEGACY.as_str(),
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": self.name.as_str(), "version": env!("CARGO_PKG_VERSION")},
+        });
+        if let Some(instructions) = &self.instructions {
+            said["instructions"] = instructions.as_str().into();
+        }
+        said
     }
 
     async fn call(&self, params: Option<&Raw>) -> Result<Value, Raw> {
@@ -136,12 +223,19 @@ impl OwnTools {
             arguments => arguments,
         };
         let block = |text: &str| json!([{"type": "text", "text": text}]);
-        Ok(match (tool.call)(arguments).await {
-            Ok(Value::String(text)) => json!({"content": block(&text)}),
+        let is_structured = tool.definition.get("outputSchema").is_some();
+        Ok(match tool.run(arguments).await {
             Ok(value) if value.is_object() => {
                 json!({"content": block(&value.to_string()), "structuredContent": value})
             }
-            Ok(value) => json!({"content": block(&value.to_string())}),
+            Ok(value) => {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                let mut result = json!({"content": block(&text)});
+                if is_structured {
+                    result["structuredContent"] = json!({"result": value});
+                }
+                result
+            }
             Err(problem) => json!({"content": block(&problem), "isError": true}),
         })
     }

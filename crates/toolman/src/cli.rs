@@ -1,5 +1,6 @@
 //! The command line: what can be said to the binary.
 
+pub mod manager;
 pub mod secrets;
 pub mod toolset;
 
@@ -90,6 +91,15 @@ pub enum Command {
     /// Make policies for agents
     #[command(subcommand)]
     Policy(Policy),
+    /// Serve the tools by which a model makes, changes and tests tools: beside a core, in a process of its own
+    Manager(manager::Manager),
+    /// Look at what models have written, and put it in place
+    Approve(manager::Approve),
+    /// Show the versions of a file of tools, and who wrote them
+    #[command(name = "tool-history")]
+    ToolHistory(manager::History),
+    /// Put a former version of a file of tools in place again
+    Revert(manager::Revert),
     /// Make a folder of Python tools to begin with, in the data directory
     New {
         /// Lowercase letters, digits and hyphens
@@ -106,6 +116,14 @@ pub struct Up {
     /// The address to serve on; it must be of this machine [default: 127.0.0.1:8000]
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Option<std::net::SocketAddr>,
+
+    /// The address of the manager [default: 127.0.0.1 and `MANAGER_PORT`, or 8001, or the next that is free]
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub manager_listen: Option<std::net::SocketAddr>,
+
+    /// Whether a person must approve what models write [default: `approval` of `[dock]`, or auto]
+    #[arg(long, value_enum, env = "TOOL_APPROVAL")]
+    pub approval: Option<manager::Approval>,
 }
 
 #[derive(Debug, Args)]

@@ -117,6 +117,11 @@ impl Site {
         manager.within(self.dock.managers.as_deref())
     }
 
+    /// How folders are served.
+    pub fn dock(&self) -> &Dock {
+        &self.dock
+    }
+
     /// Where the folders are.
     fn tools(&self) -> PathBuf {
         self.dock.folder.clone().unwrap_or_else(|| self.data.join("tools"))

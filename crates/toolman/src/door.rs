@@ -4,8 +4,10 @@ use std::path::Path;
 
 use catalog::scope::Scope;
 use config::http::{Http, Secret};
+use config::variables::Variables;
 use gateway::auth::{Keys, sha256};
 use gateway::place::Place;
+use mcp::version::Spoken;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use server::http::Settings;
 use server::http::routes::Route;
@@ -18,8 +20,16 @@ use crate::host::Plan;
 const FILES_WANTED: u64 = 8_192;
 
 /// The door as the environment and the file say, without TLS.
-pub fn settings(plan: &Plan, mut keys: Keys) -> Result<Settings, Misuse> {
-    let http = &plan.http;
+pub fn settings(plan: &Plan, keys: Keys) -> Result<Settings, Misuse> {
+    let mut settings = plain(&plan.http, &plan.variables, keys);
+    let place = |(path, scope): &(String, Scope)| (path.clone(), Place::new(scope.clone()));
+    settings.places = plan.endpoints.iter().map(place).collect();
+    settings.routes = plan.routes.iter().map(route).collect::<Result<_, _>>()?;
+    Ok(settings)
+}
+
+/// The same with nothing but `/mcp`.
+pub fn plain(http: &Http, variables: &Variables, mut keys: Keys) -> Settings {
     for token in &http.tokens {
         let sha256 = match &token.secret {
             Secret::Sha256(sha256) => *sha256,
@@ -29,10 +39,6 @@ pub fn settings(plan: &Plan, mut keys: Keys) -> Result<Settings, Misuse> {
     }
     keys.trust(http.trusted_peers.clone());
     let mut settings = Settings::new(keys);
-    let place = |(path, scope): &(String, Scope)| (path.clone(), Place::new(scope.clone()));
-    settings.places = plan.endpoints.iter().map(place).collect();
-    settings.routes = plan.routes.iter().map(route).collect::<Result<_, _>>()?;
-    let variables = &plan.variables;
     // TD-112
     settings.has_sse = variables.has_sse.or(http.legacy_sse).unwrap_or(true);
     settings.allowed_origins =
@@ -41,7 +47,13 @@ pub fn settings(plan: &Plan, mut keys: Keys) -> Result<Settings, Misuse> {
     let session_ttl = variables.session_ttl.or(http.session_ttl);
     settings.session_ttl = session_ttl.unwrap_or(settings.session_ttl);
     settings.connections_max = server::http::connections_max(raise_file_limit());
-    Ok(settings)
+    settings
+}
+
+/// The revisions that are switched on. TD-100
+pub fn spoken(http: &Http, variables: &Variables) -> Spoken {
+    let named = variables.versions.clone().or_else(|| http.supported_versions.clone());
+    named.unwrap_or_default()
 }
 
 /// A path of the operator's own. TC-32

@@ -264,7 +264,7 @@ impl Host {
 }
 
 /// How folders are served: as the file says, where the environment says nothing.
-fn dock_of(dock: Dock) -> Result<Dock, Misuse> {
+pub fn dock_of(dock: Dock) -> Result<Dock, Misuse> {
     dock.with_environment(&environment).map_err(|problems| Misuse(problems.join("\n")))
 }
 
@@ -273,8 +273,9 @@ fn environment(name: &str) -> Option<String> {
 }
 
 /// What the environment says, beside what was read; all that is wrong with both. TD-147
-fn with_variables<T>(cli: &Cli, loaded: Result<T, Misuse>) -> Result<(Variables, T), Misuse> {
-    let opens_door = matches!(cli.command, Some(Command::Up(_) | Command::Serve(_)));
+pub fn with_variables<T>(cli: &Cli, loaded: Result<T, Misuse>) -> Result<(Variables, T), Misuse> {
+    let opens_door =
+        matches!(cli.command, Some(Command::Up(_) | Command::Serve(_) | Command::Manager(_)));
     let variables = Variables::read(&environment, opens_door).map_err(|problems| {
         Misuse(format!("bad settings in the environment\n{}", problems.join("\n")))
     });

@@ -11,6 +11,7 @@ mod explain;
 mod host;
 mod library;
 mod log;
+mod manager;
 mod plan;
 mod prompt;
 mod reload;
@@ -80,6 +81,10 @@ async fn run(cli: Cli) -> anyhow::Result<i32> {
         Some(Command::Token(token)) => token::run(token),
         Some(Command::Audit(audit)) => review::run(&cli, audit),
         Some(Command::Policy(policy)) => review::policy(&cli, policy),
+        Some(Command::Manager(asked)) => manager::run(&cli, asked).await,
+        Some(Command::Approve(approve)) => manager::review::approve(&cli, approve),
+        Some(Command::ToolHistory(history)) => manager::review::history(&cli, history),
+        Some(Command::Revert(revert)) => manager::review::revert(&cli, revert),
         Some(Command::New { namespace }) => dock::scaffold::run(&cli, namespace),
         Some(Command::Reload(asked)) => reload::request::run(&cli, asked).await,
         Some(Command::Completions { shell }) => {

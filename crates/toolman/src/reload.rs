@@ -5,7 +5,7 @@ pub mod request;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use config::dock::Manager;
+use config::dock::{Dock, Manager};
 use gateway::{Gateway, Member};
 use serde_json::json;
 use server::http::reload::Reload;
@@ -32,6 +32,11 @@ impl Reloader {
     pub fn new(site: Site, fixed: Vec<Member>, gateway: Gateway) -> Reloader {
         let (begun, last) = (AtomicU64::new(0), Mutex::default());
         Reloader { site, fixed, gateway, begun, last }
+    }
+
+    /// How folders are served.
+    pub fn dock(&self) -> &Dock {
+        self.site.dock()
     }
 
     /// What tells the folders from what they were; see [`watch::look`].

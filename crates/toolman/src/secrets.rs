@@ -114,15 +114,19 @@ fn list(store: &Store, only: Option<&str>, as_json: bool) -> anyhow::Result<i32>
     Ok(0)
 }
 
-fn prepare(store: &Store, name: &Name, as_json: bool) -> anyhow::Result<i32> {
-    let noted = store.update_ledger(|ledger| {
+/// Notes that a secret is wanted; how it stands with it.
+pub fn note_wanted(store: &Store, name: &Name) -> Result<Status, Error> {
+    store.update_ledger(|ledger| {
         // What is set stays so.
         if ledger.status(name) != Some(Status::Set) {
             ledger.note(name.clone(), Status::Placeholder);
         }
         ledger.status(name).unwrap_or(Status::Placeholder)
-    });
-    let status = noted.map_err(worded)?;
+    })
+}
+
+fn prepare(store: &Store, name: &Name, as_json: bool) -> anyhow::Result<i32> {
+    let status = note_wanted(store, name).map_err(worded)?;
     let fix = Error::Unset(name.clone());
     let words = match status {
         Status::Set => format!("`{}` ({}) is set already", name.key, name.scope),
@@ -131,11 +135,11 @@ fn prepare(store: &Store, name: &Name, as_json: bool) -> anyhow::Result<i32> {
     tell(as_json, &shown(name, status), &words)
 }
 
-fn remove(store: &Store, name: &Name, as_json: bool) -> anyhow::Result<i32> {
-    let contents = store.read().map_err(worded)?;
-    let (key, scope) = (tame(name.key.as_str()), &name.scope);
+/// Removes a secret, value and all; whether there was one.
+pub fn forget(store: &Store, name: &Name) -> Result<bool, Error> {
+    let contents = store.read()?;
     if !contents.statuses().iter().any(|(known, _)| known == name) {
-        anyhow::bail!("there is no secret `{key}` ({scope}); see `toolman secrets list`");
+        return Ok(false);
     }
     if contents.vault.holds(name) {
         let removal = |contents: &mut Contents| {
@@ -143,9 +147,17 @@ fn remove(store: &Store, name: &Name, as_json: bool) -> anyhow::Result<i32> {
             contents.vault.remove(name);
             Ok::<_, Error>(())
         };
-        store.update(removal).map_err(worded)?;
+        store.update(removal)?;
     } else {
-        store.update_ledger(|ledger| ledger.forget(name)).map_err(worded)?;
+        store.update_ledger(|ledger| ledger.forget(name))?;
+    }
+    Ok(true)
+}
+
+fn remove(store: &Store, name: &Name, as_json: bool) -> anyhow::Result<i32> {
+    let (key, scope) = (tame(name.key.as_str()), &name.scope);
+    if !forget(store, name).map_err(worded)? {
+        anyhow::bail!("there is no secret `{key}` ({scope}); see `toolman secrets list`");
     }
     let value = json!({"key": name.key.as_str(), "scope": scope.as_str(), "removed": true});
     tell(as_json, &value, &format!("removed `{key}` ({scope})"))

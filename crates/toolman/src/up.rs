@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpSocket};
 use crate::cli::{Cli, Misuse, Up};
 use crate::host::{Host, Plan, Source, stop_on_signals};
 use crate::report::Report;
-use crate::{data_dir, door, reload, serve, terminal};
+use crate::{data_dir, door, manager, reload, serve, terminal};
 
 pub async fn run(cli: &Cli, up: &Up) -> anyhow::Result<i32> {
     if let Some(listen) = up.listen.filter(|listen| !listen.ip().is_loopback()) {
@@ -25,8 +25,10 @@ pub async fn run(cli: &Cli, up: &Up) -> anyhow::Result<i32> {
     let settings = door::settings(&plan, Keys::new(&token))?;
     let listener = bind(up.listen.unwrap_or_else(|| plan.listen(serve::LISTEN)))?;
     let url = format!("http://{}/mcp", listener.local_addr()?);
-    let banner = |host: &Host| banner(host, &url, &token);
-    serve_until_stopped(cli, plan.start(cli).await?, listener, settings, banner).await
+    let host = plan.start(cli).await?;
+    let manager = manager::beside(cli, up, &host, (&token, listener.local_addr()?));
+    let banner = |host: &Host| banner(host, &url, &token, manager);
+    serve_until_stopped(cli, host, listener, settings, banner).await
 }
 
 /// Opens the door's address.
@@ -91,7 +93,7 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-fn banner(host: &Host, url: &str, token: &str) -> String {
+fn banner(host: &Host, url: &str, token: &str, manager: Option<SocketAddr>) -> String {
     let catalog = host.gateway.catalog();
     let active = catalog.items(Kind::Tool).iter().filter(|item| item.starts_on).count();
     let source = match &host.source {
@@ -100,6 +102,12 @@ fn banner(host: &Host, url: &str, token: &str) -> String {
         Source::Demo => "the built-in demo; write a tools.toml to serve your own".into(),
     };
     let report = Report::of(&host.gateway);
+    let manager = manager.map_or_else(String::new, |address| {
+        format!(
+            "Manager, by which a model makes tools:\n  claude mcp add --transport http toolman-manager \
+             http://{address}/mcp --header \"Authorization: Bearer {token}\"\n\n"
+        )
+    });
     format!(
         "Toolman serves {url}\n\n\
          from {source}\n{}\n\
@@ -107,7 +115,7 @@ fn banner(host: &Host, url: &str, token: &str) -> String {
          Token:\n  {token}\n\n\
          Claude Code:\n  claude mcp add --transport http toolman {url} --header \"Authorization: Bearer {token}\"\n\n\
          Cursor and most other clients (mcp.json):\n  {{\"mcpServers\": {{\"toolman\": {{\"type\": \"http\", \"url\": \"{url}\", \"headers\": {{\"Authorization\": \"Bearer {token}\"}}}}}}}}\n\n\
-         Stop with Ctrl-C.\n",
+         {manager}Stop with Ctrl-C.\n",
         report.table(),
         count(catalog.items(Kind::Tool).len(), "tool"),
         count(

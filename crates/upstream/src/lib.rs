@@ -8,6 +8,7 @@ pub mod confine;
 pub mod connection;
 pub mod context;
 pub mod error;
+pub mod fetch;
 pub mod guard;
 pub mod launch;
 pub mod limits;

@@ -18,13 +18,29 @@ pub async fn post(
     body: &Bytes,
     time_max: Duration,
 ) -> Result<(u16, Bytes), String> {
+    ask(Method::POST, url, headers, body, time_max).await
+}
+
+/// The same without a body.
+pub async fn get(url: &Url, headers: &Headers, time_max: Duration) -> Result<(u16, Bytes), String> {
+    ask(Method::GET, url, headers, &Bytes::new(), time_max).await
+}
+
+async fn ask(
+    method: Method,
+    url: &Url,
+    headers: &Headers,
+    body: &Bytes,
+    time_max: Duration,
+) -> Result<(u16, Bytes), String> {
     let web = Web::new(url)?;
     let mut fields = web.headers();
     fields.extend(headers.map().clone());
-    fields.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if method == Method::POST {
+        fields.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
     let fields = Fields::new(fields);
-    let request =
-        Request { method: Method::POST, target: web.target(), fields: &fields, more: &[], body };
+    let request = Request { method, target: web.target(), fields: &fields, more: &[], body };
     let asking = async {
         let mut reply = web.send(&request).await?;
         let body = read_on(&mut reply.body, Bytes::new(), POST_ANSWER_BYTES_MAX).await?;

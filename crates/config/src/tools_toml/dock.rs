@@ -3,7 +3,7 @@
 use upstream::confine::Level;
 
 use crate::Surroundings;
-use crate::dock::{Dock, Sandbox};
+use crate::dock::{Approval, Dock, Sandbox};
 use crate::fault::Faults;
 use crate::limits::{DOCK_CALLS_MAX, DOCK_MEMORY_MB_MIN};
 use crate::policies::networks;
@@ -49,6 +49,8 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
     let watches = section.get("watch").and_then(|value| value.boolean(faults));
     let quiet = wait(&mut section, "watch_debounce", QUIET, faults);
     let managers = section.get("reload_from").map(|value| networks(&value, faults));
+    let words = [("auto", Approval::Auto), ("required", Approval::Required)];
+    let approval = section.get("approval").and_then(|value| value.choice(&words, faults));
     section.close(&[], faults);
     Dock {
         folder: folder.map(|folder| surroundings.folder.join(folder)),
@@ -66,5 +68,6 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
         processes_max,
         watches: watches.unwrap_or(false).then_some(quiet),
         managers,
+        approval,
     }
 }

@@ -16,26 +16,44 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 const DEPTH_MAX: usize = 8;
 const FILES_MAX: usize = 20_000;
 
+/// Somebody who serves folders, or knows who does.
+pub trait Watched: Send + Sync + 'static {
+    /// What tells the folders from what they were; see [`look`].
+    fn look(&self) -> impl Future<Output = u64> + Send;
+
+    fn reload(&self) -> impl Future<Output = ()> + Send;
+}
+
+impl Watched for Arc<Reloader> {
+    async fn look(&self) -> u64 {
+        Reloader::look(self).await
+    }
+
+    async fn reload(&self) {
+        Reloader::reload(self).await;
+    }
+}
+
 /// Reloads whenever something has changed and then stayed the same for `quiet`.
-pub async fn watch(reloader: Arc<Reloader>, quiet: Duration) {
-    let mut served = reloader.look().await;
+pub async fn watch(watched: impl Watched, quiet: Duration) {
+    let mut served = watched.look().await;
     loop {
         sleep(LOOK_EVERY).await;
-        let mut seen = reloader.look().await;
+        let mut seen = watched.look().await;
         if seen == served {
             continue;
         }
         // Whoever writes several files is waited for.
         loop {
             sleep(quiet.max(Duration::from_millis(10))).await;
-            let now = reloader.look().await;
+            let now = watched.look().await;
             if now == seen {
                 break;
             }
             seen = now;
         }
         served = seen;
-        reloader.reload().await;
+        watched.reload().await;
     }
 }
 

@@ -6,10 +6,10 @@ mod conditions;
 mod environments;
 mod escapes;
 mod faults;
-mod reach;
 mod hostile;
 mod named;
 mod openapi;
+mod reach;
 mod records;
 mod reloads;
 mod reported;
@@ -33,11 +33,11 @@ use tokio::time::timeout;
 use crate::TOOLMAN;
 use crate::up::{Up, request};
 
-const TOKEN: &str = "bearer-0123456789abcdef0123456789abcdef";
-const MANAGER: &str = "manager-0123456789abcdef0123456789abcdef";
+pub const TOKEN: &str = "bearer-0123456789abcdef0123456789abcdef";
+pub const MANAGER: &str = "manager-0123456789abcdef0123456789abcdef";
 
 /// A tool for many tests.
-const HELLO: &str = "from fastmcp.tools import tool\n\n@tool\ndef hello(name: str = \"World\") -> str:\n    \"\"\"Greet.\"\"\"\n    return f\"Hello, {name}!\"\n";
+pub const HELLO: &str = "from fastmcp.tools import tool\n\n@tool\ndef hello(name: str = \"World\") -> str:\n    \"\"\"Greet.\"\"\"\n    return f\"Hello, {name}!\"\n";
 
 /// A data directory with folders of tools.
 pub struct Data(TempDir);
@@ -89,6 +89,15 @@ pub fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
 }
 
+/// Starts a command that serves a data directory; its process, and its address.
+pub async fn served(data: &Data, what: &str, environment: &[(&str, &str)]) -> (Child, String) {
+    let mut command = Folder::new(TOOLMAN).command(&[what, "--listen", "127.0.0.1:0"]);
+    command.arg("--data-dir").arg(data.path()).current_dir(data.path());
+    command.envs(environment.iter().copied());
+    let Dock { child, address } = Dock::spawn(command).await;
+    (child, address)
+}
+
 /// `toolman serve` over a data directory alone.
 pub struct Dock {
     pub child: Child,
@@ -101,10 +110,8 @@ impl Dock {
     }
 
     pub async fn start_with(data: &Data, environment: &[(&str, &str)]) -> Dock {
-        let mut command = Folder::new(TOOLMAN).command(&["serve", "--listen", "127.0.0.1:0"]);
-        command.arg("--data-dir").arg(data.path()).current_dir(data.path());
-        command.envs(environment.iter().copied());
-        Dock::spawn(command).await
+        let (child, address) = served(data, "serve", environment).await;
+        Dock { child, address }
     }
 
     /// The same by a command that serves on a free port.

@@ -45,6 +45,11 @@ impl Up {
         Up { child, address, token: token.to_owned(), banner, session: None }
     }
 
+    /// What it has said.
+    pub fn banner(&self) -> &str {
+        &self.banner
+    }
+
     pub async fn post(&self, message: &Value) -> HttpAnswer {
         self.send("POST", &[], &message.to_string()).await
     }

@@ -1,0 +1,51 @@
+//! What can be wrong with what a model asks for; each says what to do next.
+
+use std::io;
+
+/// Why something was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{0}")]
+    NamespaceName(String),
+
+    #[error(
+        "there is no namespace `{0}`; see `list_namespaces`, or make it with `create_namespace`"
+    )]
+    NoNamespace(String),
+
+    #[error("the namespace `{name}` exists already at {path}; use `write_tool` to add tools to it")]
+    NamespaceExists { name: String, path: String },
+
+    #[error("`{name}` is no file of tools: {rule}; name it like `issues.py`")]
+    FileName { name: String, rule: &'static str },
+
+    #[error("there is no file `{name}` in `{namespace}`; see `list_tools`")]
+    NoFile { namespace: String, name: String },
+
+    #[error("`{path}` {problem}")]
+    Path { path: String, problem: &'static str },
+
+    #[error("`{path}` can't be {deed}: {error}")]
+    File { path: String, deed: &'static str, error: io::Error },
+
+    #[error("{0}")]
+    Secret(String),
+
+    #[error("{0}")]
+    Package(String),
+
+    #[error("`{url}` {why}; give one such as `https://github.com/someone/my-tools`")]
+    RepoUrl { url: String, why: String },
+
+    #[error("`{url}` was not cloned: {why}")]
+    Clone { url: String, why: String },
+
+    #[error("{0}")]
+    Source(String),
+
+    #[error("Python can't be used: {0}")]
+    Python(String),
+
+    #[error(transparent)]
+    Core(#[from] crate::core::Unreached),
+}

@@ -1,0 +1,143 @@
+//! Files of namespaces: put in place, or laid aside until a person has looked at them.
+//!
+//! What waits lies in `pending/NAMESPACE/FILE` of the data directory, and never beneath `tools`.
+
+use std::fs::File;
+
+use crate::beneath::Root;
+use crate::error::Error;
+use crate::history::{Author, History};
+use crate::limits::FILE_BYTES_MAX;
+
+/// The folders that files are moved between.
+pub struct Shelf<'a> {
+    pub data: &'a Root,
+    pub tools: &'a Root,
+    /// What time it is, for the history.
+    pub clock: fn() -> String,
+}
+
+/// A file that waits for a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    pub namespace: String,
+    pub file: String,
+    pub text: String,
+}
+
+impl Shelf<'_> {
+    /// Waits to be the only one who changes files, in this process or another.
+    fn lock(&self) -> Result<File, Error> {
+        self.data.lock("manager.lock")
+    }
+
+    /// The text of a file that is served, if there is one.
+    pub fn served(&self, namespace: &str, file: &str) -> Result<Option<String>, Error> {
+        self.tools.read_text(&format!("{namespace}/{file}"), FILE_BYTES_MAX)
+    }
+
+    /// The text of a file that waits, if there is one.
+    pub fn waiting(&self, namespace: &str, file: &str) -> Result<Option<String>, Error> {
+        self.data.read_text(&format!("pending/{namespace}/{file}"), FILE_BYTES_MAX)
+    }
+
+    /// All files that wait.
+    pub fn all_waiting(&self) -> Result<Vec<Waiting>, Error> {
+        let mut found = Vec::new();
+        for namespace in self.data.names("pending")? {
+            for file in self.data.names(&format!("pending/{namespace}"))? {
+                if file.starts_with('.') {
+                    continue;
+                }
+                if let Some(text) = self.waiting(&namespace, &file)? {
+                    found.push(Waiting { namespace: namespace.clone(), file, text });
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Puts a text in place; what was there is kept in the history. What waited is no longer wanted.
+    pub fn put(
+        &self,
+        namespace: &str,
+        file: &str,
+        text: &str,
+        (by, deed): (Author, &str),
+    ) -> Result<(), Error> {
+        let _lock = self.lock()?;
+        self.put_locked(namespace, file, text, (by, deed))
+    }
+
+    fn put_locked(
+        &self,
+        namespace: &str,
+        file: &str,
+        text: &str,
+        (by, deed): (Author, &str),
+    ) -> Result<(), Error> {
+        let history = self.remember(namespace, file)?;
+        // Killed after this, the text is known but not served.
+        history.record(Some(text), by, deed, (self.clock)())?;
+        self.tools.replace(&format!("{namespace}/{file}"), text.as_bytes())?;
+        self.drop_waiting(namespace, file)?;
+        Ok(())
+    }
+
+    /// Lays a text aside.
+    pub fn lay_aside(&self, namespace: &str, file: &str, text: &str) -> Result<(), Error> {
+        let _lock = self.lock()?;
+        self.data.make_folder(&format!("pending/{namespace}"))?;
+        self.data.replace(&format!("pending/{namespace}/{file}"), text.as_bytes())
+    }
+
+    /// Puts a text in place that has waited, if it is still the one that was shown; whether it was.
+    pub fn approve(&self, shown: &Waiting) -> Result<bool, Error> {
+        let _lock = self.lock()?;
+        let Waiting { namespace, file, text } = shown;
+        if self.waiting(namespace, file)?.as_ref() != Some(text) {
+            return Ok(false);
+        }
+        self.put_locked(namespace, file, text, (Author::Model, "approved"))?;
+        Ok(true)
+    }
+
+    /// Throws a text away that has waited, if it is still the one that was shown; whether it was.
+    pub fn reject(&self, shown: &Waiting) -> Result<bool, Error> {
+        let _lock = self.lock()?;
+        let is_same = self.waiting(&shown.namespace, &shown.file)?.as_ref() == Some(&shown.text);
+        if is_same {
+            self.drop_waiting(&shown.namespace, &shown.file)?;
+        }
+        Ok(is_same)
+    }
+
+    /// Removes a file, and what waited to take its place; whether there was any. Its text is kept in the history.
+    pub fn remove(&self, namespace: &str, file: &str, by: Author) -> Result<bool, Error> {
+        let _lock = self.lock()?;
+        let history = self.remember(namespace, file)?;
+        let was_waiting = self.drop_waiting(namespace, file)?;
+        let was_served = self.tools.remove(&format!("{namespace}/{file}"))?;
+        if was_served {
+            history.record(None, by, "deleted", (self.clock)())?;
+        }
+        Ok(was_waiting || was_served)
+    }
+
+    /// Sees to it that what is served is in the history.
+    fn remember(&self, namespace: &str, file: &str) -> Result<History<'_>, Error> {
+        let history = History::of(self.data, namespace, file);
+        if let Some(text) = self.served(namespace, file)? {
+            let by = history.author(&text)?;
+            history.record(Some(&text), by, "found", (self.clock)())?;
+        }
+        Ok(history)
+    }
+
+    fn drop_waiting(&self, namespace: &str, file: &str) -> Result<bool, Error> {
+        if !self.data.has_folder(&format!("pending/{namespace}"))? {
+            return Ok(false);
+        }
+        self.data.remove(&format!("pending/{namespace}/{file}"))
+    }
+}

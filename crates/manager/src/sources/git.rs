@@ -1,0 +1,321 @@
+//! Repositories: cloned by `git`, which is told to run nothing, ask nothing and follow nothing. HARDENING §3.11, §4.5
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::time::Duration;
+
+use mcp::text::{shorten, tame};
+use upstream::launch::{Ended, Errand};
+
+use super::{Fetched, fresh, keep};
+use crate::desk::Desk;
+use crate::error::Error;
+use crate::limits::{
+    CLONE_BYTES_MAX, CLONE_FILES_MAX, CLONE_TIME_MAX, LOOK_UP_TIME_MAX, SAID_BYTES_MAX,
+    URL_BYTES_MAX,
+};
+
+/// Where a repository is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    Https {
+        url: String,
+        host: String,
+        port: u16,
+    },
+    /// A folder that the operator allows.
+    Local(PathBuf),
+}
+
+impl Origin {
+    /// Reads what a model calls a repository; git itself is never asked what a text might mean.
+    pub fn parse(text: &str, allowed: &[PathBuf]) -> Result<Origin, Error> {
+        let refused =
+            |why: &str| Err(Error::RepoUrl { url: without_credentials(text), why: why.to_owned() });
+        if text.is_empty() || text.len() > URL_BYTES_MAX {
+            return refused("is empty or too long");
+        }
+        if text.starts_with('-') {
+            return refused("begins with `-`, as options do");
+        }
+        if text.chars().any(|c| c.is_control() || c.is_whitespace() || "\\\"'`^|<>".contains(c)) {
+            return refused("holds a character that no address has");
+        }
+        if text.starts_with('/') {
+            return local(text, allowed);
+        }
+        let Some((scheme, rest)) = text.split_once("://") else {
+            return refused("is no `https` address");
+        };
+        if scheme != "https" {
+            return refused("is no `https` address; no other protocol is used");
+        }
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        if authority.contains('@') {
+            return refused("holds a user or password; only public repositories are read");
+        }
+        if path.is_empty() || path.contains(['?', '#']) || path.split('/').any(|part| part == "..")
+        {
+            return refused("has no plain path");
+        }
+        let (host, port) = match authority.split_once(':') {
+            Some((host, port)) => (host, port.parse().unwrap_or(0)),
+            None => (authority, 443),
+        };
+        let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '-';
+        if host.is_empty()
+            || host.starts_with(['-', '.'])
+            || !host.chars().all(is_letter)
+            || port == 0
+        {
+            return refused("names no host that can be asked");
+        }
+        Ok(Origin::Https { url: text.to_owned(), host: host.to_owned(), port })
+    }
+
+    /// What the sources are kept under.
+    pub fn name(&self) -> String {
+        match self {
+            Origin::Https { url, .. } => url.clone(),
+            Origin::Local(path) => path.display().to_string(),
+        }
+    }
+}
+
+/// A folder that the operator allows, or that lies beneath one.
+fn local(text: &str, allowed: &[PathBuf]) -> Result<Origin, Error> {
+    let refused = || Error::RepoUrl {
+        url: shorten(text),
+        why: "is no folder that the operator allows; `ALLOWED_REPO_PATHS` names them".to_owned(),
+    };
+    let path = fs::canonicalize(text).map_err(|_| refused())?;
+    let is_allowed = allowed
+        .iter()
+        .filter_map(|root| fs::canonicalize(root).ok())
+        .any(|root| path.starts_with(root));
+    if is_allowed && path.is_dir() { Ok(Origin::Local(path)) } else { Err(refused()) }
+}
+
+/// An address for a message: what stands before `@` may be a secret.
+fn without_credentials(text: &str) -> String {
+    match text.split_once("://") {
+        Some((scheme, rest)) => {
+            let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+            let host = authority.rsplit('@').next().unwrap_or_default();
+            shorten(&format!("{scheme}://{host}/{path}"))
+        }
+        None => shorten(text.rsplit('@').next().unwrap_or_default()),
+    }
+}
+
+/// Clones a repository into its place; what was there before is replaced.
+pub async fn clone(desk: &Desk, origin: &Origin) -> Result<Fetched, Error> {
+    let _one = desk.sources.fetching.lock().await;
+    let (name, place) = fresh(desk, &origin.name())?;
+    let cloned = clone_into(desk, origin, &place).await;
+    let fetched = match cloned {
+        Ok(version) => Fetched { origin: origin.name(), version, time: (desk.clock)() },
+        Err(error) => {
+            _ = desk.data.remove_folder(&name);
+            return Err(error);
+        }
+    };
+    keep(desk, &name, &fetched)?;
+    Ok(fetched)
+}
+
+async fn clone_into(desk: &Desk, origin: &Origin, place: &Path) -> Result<String, Error> {
+    let failed = |why: String| Error::Clone { url: shorten(&origin.name()), why };
+    let git = program().ok_or_else(|| failed("`git` is not installed".to_owned()))?;
+    let mut args: Vec<OsString> =
+        SETTINGS.iter().flat_map(|setting| ["-c", *setting]).map(OsString::from).collect();
+    let (protocol, from) = match origin {
+        Origin::Https { url, host, port } => {
+            let address = public_address(host, *port).await.map_err(failed)?;
+            // Git is not to look the name up again, and find another address.
+            let pin = format!("http.curloptResolve={host}:{port}:{address}");
+            args.extend(["-c", &pin].map(OsString::from));
+            ("https", OsString::from(url))
+        }
+        Origin::Local(path) => ("file", path.clone().into_os_string()),
+    };
+    args.extend(CLONE.map(OsString::from));
+    let target = place.join("source");
+    args.extend([OsString::from("--"), from, target.clone().into_os_string()]);
+    let home = place.join("home");
+    fs::create_dir(&home).map_err(|error| failed(error.to_string()))?;
+    let errand = Errand {
+        program: git,
+        args,
+        env: environment(&home, protocol),
+        cwd: place.to_owned(),
+        input: Vec::new(),
+        time_max: CLONE_TIME_MAX,
+        output_bytes_max: SAID_BYTES_MAX,
+    };
+    let ended = watched(desk, errand, &target).await.map_err(failed)?;
+    if !ended.is_success {
+        let said: Vec<&str> =
+            ended.errors.lines().filter(|line| !line.starts_with("Cloning into")).collect();
+        return Err(failed(format!("git {}: {}", ended.how, shorten(&tame(&said.join("; "))))));
+    }
+    let version = commit(&target);
+    // Nobody needs what git keeps for itself.
+    let removed = fs::remove_dir_all(target.join(".git")).and_then(|()| fs::remove_dir_all(&home));
+    removed.map_err(|error| failed(error.to_string()))?;
+    Ok(version)
+}
+
+/// Nothing of a repository, of the system or of the user may make git do more than copy.
+const SETTINGS: [&str; 13] = [
+    "core.hooksPath=/dev/null",
+    "core.symlinks=false",
+    "core.fsmonitor=false",
+    "core.protectHFS=true",
+    "core.protectNTFS=true",
+    "core.autocrlf=false",
+    "credential.helper=",
+    "protocol.ext.allow=never",
+    "transfer.fsckObjects=true",
+    "http.followRedirects=false",
+    "http.lowSpeedLimit=1000",
+    "http.lowSpeedTime=20",
+    "submodule.recurse=false",
+];
+
+const CLONE: [&str; 8] = [
+    "clone",
+    "--quiet",
+    "--depth=1",
+    "--single-branch",
+    "--no-tags",
+    "--no-recurse-submodules",
+    "--no-local",
+    "--template=",
+];
+
+/// All that git finds in its environment.
+fn environment(home: &Path, protocol: &str) -> Vec<(OsString, OsString)> {
+    let fixed = [
+        ("GIT_ALLOW_PROTOCOL", protocol),
+        ("GIT_TERMINAL_PROMPT", "0"),
+        ("GIT_ASKPASS", "/bin/false"),
+        ("GIT_CONFIG_NOSYSTEM", "1"),
+        ("GIT_CONFIG_GLOBAL", "/dev/null"),
+        ("GIT_ATTR_NOSYSTEM", "1"),
+        ("GIT_LFS_SKIP_SMUDGE", "1"),
+        ("GIT_PROTOCOL_FROM_USER", "0"),
+        ("LC_ALL", "C"),
+    ];
+    let mut all: Vec<(OsString, OsString)> =
+        fixed.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+    all.push(("HOME".into(), home.into()));
+    all.push(("PATH".into(), std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into())));
+    all
+}
+
+fn program() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|folder| folder.join("git"))
+        .find(|file| file.is_absolute() && file.is_file())
+}
+
+/// Runs git, and ends it when it writes too much.
+async fn watched(desk: &Desk, errand: Errand, target: &Path) -> Result<Ended, String> {
+    let mut running = pin!(desk.spawner.run(errand));
+    let mut ticks = tokio::time::interval(Duration::from_millis(250));
+    loop {
+        tokio::select! {
+            ended = &mut running => {
+                let ended = ended.map_err(|error| format!("git can't be run: {error}"))?;
+                return measure(target.to_owned()).await.map(|()| ended);
+            }
+            _ = ticks.tick() => measure(target.to_owned()).await?,
+        }
+    }
+}
+
+/// Whether a folder is still within the bounds.
+async fn measure(folder: PathBuf) -> Result<(), String> {
+    let measured = tokio::task::spawn_blocking(move || {
+        let (mut bytes, mut files) = (0, 0);
+        let mut open = vec![folder];
+        while let Some(folder) = open.pop() {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                let Ok(about) = entry.metadata() else { continue };
+                files += 1;
+                bytes += about.len();
+                if about.is_dir() {
+                    open.push(entry.path());
+                }
+                if bytes > CLONE_BYTES_MAX || files > CLONE_FILES_MAX {
+                    return Err(format!(
+                        "it is larger than {CLONE_BYTES_MAX} bytes or {CLONE_FILES_MAX} files"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    });
+    measured.await.unwrap_or(Ok(()))
+}
+
+/// The address of a host, if all that it has are public.
+async fn public_address(host: &str, port: u16) -> Result<IpAddr, String> {
+    let looking = tokio::net::lookup_host((host, port));
+    let found = tokio::time::timeout(LOOK_UP_TIME_MAX, looking).await;
+    let found = found.map_err(|_| format!("the name `{host}` can't be looked up"))?;
+    let found: Vec<SocketAddr> =
+        found.map_err(|error| format!("the name `{host}` can't be looked up: {error}"))?.collect();
+    if let Some(inside) = found.iter().find(|address| !is_public(address.ip())) {
+        return Err(format!("`{host}` is at {}, which is no public address", inside.ip()));
+    }
+    found.first().map(SocketAddr::ip).ok_or_else(|| format!("the name `{host}` has no address"))
+}
+
+fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => {
+            let [first, second, ..] = address.octets();
+            !(address.is_private()
+                || address.is_loopback()
+                || address.is_link_local()
+                || address.is_broadcast()
+                || address.is_documentation()
+                || address.is_multicast()
+                || first == 0
+                || first >= 240
+                || (first == 100 && (64..128).contains(&second))
+                || (first == 198 && (18..20).contains(&second)))
+        }
+        IpAddr::V6(address) => match address.to_ipv4_mapped() {
+            Some(mapped) => is_public(IpAddr::V4(mapped)),
+            // Global unicast, without the parts that lead to other networks.
+            None => {
+                let [first, second, ..] = address.segments();
+                (0x2000..0x4000).contains(&first)
+                    && first != 0x2002
+                    && !(first == 0x2001 && (second < 0x200 || second == 0xdb8))
+            }
+        },
+    }
+}
+
+/// The commit that was checked out, as git wrote it down.
+fn commit(target: &Path) -> String {
+    let read = |path: &str| fs::read_to_string(target.join(".git").join(path)).unwrap_or_default();
+    let head = read("HEAD");
+    let Some(name) = head.trim().strip_prefix("ref: ") else { return head.trim().to_owned() };
+    let loose = if name.contains("..") { String::new() } else { read(name) };
+    let packed = read("packed-refs");
+    let packed = packed.lines().find_map(|line| line.strip_suffix(name)).unwrap_or_default();
+    let found = if loose.is_empty() { packed } else { &loose };
+    found.trim().to_owned()
+}

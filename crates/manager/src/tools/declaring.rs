@@ -1,0 +1,119 @@
+//! Declaring secrets: only those that the `tooldock.yaml` of a namespace names reach its tools. TD-47, TD-60
+
+use std::sync::Arc;
+
+use config::dock::Manifest;
+use gateway::own_tools::Tool;
+use mcp::text::shorten;
+use secrets::names::Key;
+use serde_json::{Value, json};
+
+use super::files::submit;
+use super::{Described, Effect, object, text};
+use crate::desk::Desk;
+use crate::error::Error;
+use crate::limits::FILE_BYTES_MAX;
+
+const FILE: &str = "tooldock.yaml";
+
+pub fn tools(desk: &Arc<Desk>) -> Vec<Tool> {
+    vec![declare_secret(desk)]
+}
+
+fn declare_secret(desk: &Arc<Desk>) -> Tool {
+    Described {
+        name: "declare_secret",
+        title: "Declare that a namespace needs a secret",
+        description: "Name a secret in the tooldock.yaml of a namespace (which is made if it is not there), so that its \
+            tools find the value in os.environ. A tool sees no secret that is not declared. This takes a name, never \
+            a value.\n\nReturns declared (true), key, namespace and secrets (all names that are declared now). If \
+            \"pending\" is true, a person must approve first: tell the user the command in \"next\".\n\nNext: \
+            `check_secrets`, then `prepare_secret` for what is missing.",
+        effect: Effect::Writes,
+        input: json!({
+            "namespace": {"type": "string", "description": "The namespace whose tools need the secret"},
+            "key": {"type": "string", "description": "Name of the secret, such as \"GITHUB_TOKEN\""},
+        }),
+        required: &["namespace", "key"],
+        output: object(
+            &json!({
+                "declared": {"type": "boolean"}, "key": {"type": "string"}, "namespace": {"type": "string"},
+                "secrets": {"type": "array", "items": {"type": "string"}},
+                "pending": {"type": "boolean"}, "next": {"type": "string"},
+            }),
+            &["declared", "key", "namespace", "secrets"],
+        ),
+    }
+    .does(desk, |desk, arguments| async move { declare(&desk, &arguments) })
+}
+
+fn declare(desk: &Desk, arguments: &Value) -> Result<Value, Error> {
+    let namespace = desk.namespace(text(arguments, "namespace"))?;
+    let (namespace, key) = (namespace.as_str(), text(arguments, "key"));
+    let wrong = |error| Error::Secret(format!("`{}` {error}", shorten(key)));
+    let name: Key = key.parse().map_err(wrong)?;
+    let path = format!("{namespace}/{FILE}");
+    let before = desk.tools.read_text(&path, FILE_BYTES_MAX)?.unwrap_or_default();
+    let by_hand = |problem: &str| {
+        let path = desk.tools.shown(&path);
+        Error::Secret(format!(
+            "{problem}; ask the user to add `{key}` under `secrets:` in `{path}`"
+        ))
+    };
+    let known = Manifest::parse(&before).map_err(|problems| by_hand(&problems.join("; ")))?.secrets;
+    let mut answer =
+        json!({"declared": true, "key": key, "namespace": namespace, "secrets": known});
+    let mut next = None;
+    if !known.iter().any(|known| known == key) {
+        let after = with_secret(&before, name.as_str());
+        let wanted = [known, vec![key.to_owned()]].concat();
+        // The text was edited by its lines: what it means must be what was meant.
+        match Manifest::parse(&after) {
+            Ok(manifest) if manifest.secrets == wanted => {}
+            _ => return Err(by_hand("the file can't be edited by itself")),
+        }
+        next = submit(desk, namespace, FILE, &after)?;
+        answer["secrets"] = json!(wanted);
+    }
+    answer["pending"] = next.is_some().into();
+    answer["next"] = next.unwrap_or_else(|| "call check_secrets".to_owned()).into();
+    Ok(answer)
+}
+
+/// The text of a `tooldock.yaml` with one more secret at the end of its list.
+fn with_secret(text: &str, key: &str) -> String {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let Some(at) = lines.iter().position(|line| line.starts_with("secrets:")) else {
+        lines.extend(["secrets:".to_owned(), format!("  - {key}")]);
+        return lines.join("\n") + "\n";
+    };
+    if let Some(end) = lines[at].find(']') {
+        let is_empty = lines[at][..end].trim_end().ends_with('[');
+        lines[at].insert_str(end, &if is_empty { key.to_owned() } else { format!(", {key}") });
+        return lines.join("\n") + "\n";
+    }
+    let entries = lines[at + 1..].iter().take_while(|line| line.trim_start().starts_with("- "));
+    let last = at + entries.count();
+    let indent = match lines.get(at + 1) {
+        Some(line) if last > at => line.len() - line.trim_start().len(),
+        _ => 2,
+    };
+    lines.insert(last + 1, format!("{:indent$}- {key}", ""));
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_secret;
+
+    #[test]
+    fn secret_is_added_at_the_end_of_the_list_however_it_is_written() {
+        let check = |before: &str, after: &str| assert_eq!(with_secret(before, "B"), after);
+        check("", "secrets:\n  - B\n");
+        check("version: \"1\"\n", "version: \"1\"\nsecrets:\n  - B\n");
+        check("secrets: [A] # two\nenv: {}\n", "secrets: [A, B] # two\nenv: {}\n");
+        check("secrets: []\n", "secrets: [B]\n");
+        check("secrets:\n- A\nenv: {}\n", "secrets:\n- A\n- B\nenv: {}\n");
+        check("secrets:\n    - A\n", "secrets:\n    - A\n    - B\n");
+    }
+}

@@ -1,0 +1,150 @@
+//! Namespaces: which there are, new ones, and their end. TD-120 … TD-122
+
+use std::sync::Arc;
+
+use gateway::own_tools::Tool;
+use serde_json::{Value, json};
+
+use super::secrets::{Standing, standing};
+use super::{Described, Effect, list, object, text};
+use crate::desk::Desk;
+use crate::error::Error;
+use crate::history::Author;
+use crate::limits::FILE_BYTES_MAX;
+use crate::names::{FileName, NamespaceName};
+
+pub fn tools(desk: &Arc<Desk>) -> Vec<Tool> {
+    vec![list_namespaces(desk), create_namespace(desk), delete_namespace(desk)]
+}
+
+fn list_namespaces(desk: &Arc<Desk>) -> Tool {
+    Described {
+        name: "list_namespaces",
+        title: "List namespaces",
+        description: "List all namespaces (folders of Python tools). Use this first, to see what is installed. Takes \
+            no arguments.\n\nReturns a list; for each namespace:\n- name: such as \"github\"\n- tool_count: how many \
+            tools its files define\n- has_requirements: whether it has a requirements.txt\n- secrets_status: \"ok\" \
+            (all are set), \"missing\", \"placeholders\" (a person has yet to set some) or \"no_secrets_needed\"\n\n\
+            Next: `list_tools` for one of them, or `create_namespace` for a new one.",
+        effect: Effect::Reads,
+        input: json!({}),
+        required: &[],
+        output: list(&object(
+            &json!({
+                "name": {"type": "string"},
+                "tool_count": {"type": "integer"},
+                "has_requirements": {"type": "boolean"},
+                "secrets_status": {"enum": ["ok", "missing", "placeholders", "no_secrets_needed"]},
+            }),
+            &["name", "tool_count", "has_requirements", "secrets_status"],
+        )),
+    }
+    .does(desk, |desk, _| async move { listed(&desk).await })
+}
+
+async fn listed(desk: &Desk) -> Result<Value, Error> {
+    let folders = desk.folders();
+    let statuses = (desk.safe.statuses)(()).map_err(Error::Secret)?;
+    let sources: Vec<_> =
+        folders.iter().flat_map(|folder| folder.sources.iter().cloned()).collect();
+    let mut counts = Vec::new();
+    if !sources.is_empty() {
+        let interpreter = desk.interpreter(None).await?;
+        let found = desk.read_sources(&interpreter, &sources).await?;
+        counts.extend(found.iter().map(|findings| findings.tools.len()));
+    }
+    let mut counts = counts.into_iter();
+    let mut rows = Vec::new();
+    for folder in &folders {
+        let name = folder.name.as_str();
+        let tool_count: usize = counts.by_ref().take(folder.sources.len()).sum();
+        let requirements = format!("{name}/requirements.txt");
+        let has_requirements =
+            matches!(desk.tools.read(&requirements, FILE_BYTES_MAX), Ok(Some(_)));
+        let Standing { satisfied, missing, placeholders } = standing(folder, &statuses);
+        let secrets_status = if !missing.is_empty() {
+            "missing"
+        } else if !placeholders.is_empty() {
+            "placeholders"
+        } else if satisfied.is_empty() {
+            "no_secrets_needed"
+        } else {
+            "ok"
+        };
+        rows.push(json!({
+            "name": name, "tool_count": tool_count, "has_requirements": has_requirements,
+            "secrets_status": secrets_status,
+        }));
+    }
+    Ok(Value::Array(rows))
+}
+
+fn create_namespace(desk: &Arc<Desk>) -> Tool {
+    Described {
+        name: "create_namespace",
+        title: "Create a namespace",
+        description: "Create a new, empty namespace: a folder for files of Python tools.\n\nSteps:\n1. Call this with \
+            a name of lowercase letters, digits and hyphens, such as \"github\" or \"my-tools\". \"_system\" is \
+            reserved.\n2. Add tools with `write_tool`.\n3. Call `reload_core` to serve them.\n\nReturns created (true) \
+            and path. Fails if the name is taken (the path is told) or is not allowed.",
+        effect: Effect::Writes,
+        input: json!({"name": {"type": "string", "description": "Name of the new namespace, such as \"github\""}}),
+        required: &["name"],
+        output: object(
+            &json!({"created": {"type": "boolean"}, "path": {"type": "string"}, "next": {"type": "string"}}),
+            &["created", "path"],
+        ),
+    }
+    .does(desk, |desk, arguments| async move {
+        let namespace = NamespaceName::parse(text(&arguments, "name"))?;
+        let name = namespace.as_str();
+        let path = desk.tools.shown(name);
+        if !desk.tools.make_folder(name)? {
+            return Err(Error::NamespaceExists { name: name.to_owned(), path });
+        }
+        Ok(json!({
+            "created": true, "path": path,
+            "next": "write a file of tools into it with write_tool, then call reload_core",
+        }))
+    })
+}
+
+fn delete_namespace(desk: &Arc<Desk>) -> Tool {
+    Described {
+        name: "delete_namespace",
+        title: "Delete a namespace",
+        description: "Permanently delete a namespace: all its files and its installed packages. Ask the user before you \
+            call this. \"_system\" can't be deleted.\n\nReturns deleted (true) and name. The namespace is served until \
+            you call `reload_core`, so call that next.",
+        effect: Effect::Destroys,
+        input: json!({"name": {"type": "string", "description": "The namespace to delete"}}),
+        required: &["name"],
+        output: object(
+            &json!({"deleted": {"type": "boolean"}, "name": {"type": "string"}, "next": {"type": "string"}}),
+            &["deleted", "name"],
+        ),
+    }
+    .does(desk, |desk, arguments| async move { deleted(&desk, text(&arguments, "name")) })
+}
+
+fn deleted(desk: &Desk, name: &str) -> Result<Value, Error> {
+    let namespace = desk.namespace(name)?;
+    let name = namespace.as_str();
+    let shelf = desk.shelf();
+    for file in desk.tools.names(name)? {
+        // A person can still look at what was there; a link or a pipe was none of it.
+        let is_plain = FileName::parse(&file).is_ok() && shelf.served(name, &file).is_ok();
+        if is_plain {
+            shelf.remove(name, &file, Author::Model)?;
+        }
+    }
+    desk.tools.remove_folder(name)?;
+    for parent in ["venvs", "scratch", "served", "pending"] {
+        if desk.data.has_folder(parent)? {
+            desk.data.remove_folder(&format!("{parent}/{name}"))?;
+        }
+    }
+    Ok(json!({
+        "deleted": true, "name": name, "next": "call reload_core so that the core no longer serves it",
+    }))
+}

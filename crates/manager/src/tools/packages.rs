@@ -1,0 +1,263 @@
+//! Packages that tools import: the requirements of a namespace, and its environment. TD-128 … TD-130, TD-139
+
+use std::sync::Arc;
+
+use config::dock::{Approval, Folder};
+use gateway::own_tools::Tool;
+use serde_json::{Value, json};
+use upstream::python::environment::{
+    Environment, Interpreter, Wish, check_requirement, requirements,
+};
+
+use super::files::submit;
+use super::{Described, Effect, object, text};
+use crate::desk::Desk;
+use crate::error::Error;
+use crate::limits::{FILE_BYTES_MAX, PACKAGES_MAX};
+
+const FILE: &str = "requirements.txt";
+/// The environment of the manager; namespaces can't have this name.
+const OWN: &str = "_manager";
+
+pub fn tools(desk: &Arc<Desk>) -> Vec<Tool> {
+    vec![
+        install_requirements(desk),
+        add_requirement(desk),
+        list_requirements(desk),
+        install_pip_packages(desk),
+    ]
+}
+
+fn namespace_argument() -> Value {
+    json!({"type": "string", "description": "The namespace, such as \"github\""})
+}
+
+fn strings() -> Value {
+    json!({"type": "array", "items": {"type": "string"}})
+}
+
+fn install_requirements(desk: &Arc<Desk>) -> Tool {
+    Described {
+        name: "install_requirements",
+        title: "Install the packages of a namespace",
+        description: "Install all Python packages that the requirements.txt of a namespace names, into the environment \
+            of that namespace alone. This can take a minute. `reload_core` does the same by itself when the file has \
+            changed; use this to see errors at once.\n\nReturns {\"installed\": true, \"namespace\", \"packages\"} or \
+            {\"installed\": false, \"error\", \"details\"}; after a failure the former packages stay in use.\n\nNext: \
+            call `reload_core`, so that the tools run with them.",
+        effect: Effect::Fetches,
+        input: json!({"namespace": namespace_argument()}),
+        required: &["namespace"],
+        output: object(
+            &json!({
+                "installed": {"type": "boolean"}, "namespace": {"type": "string"}, "packages": strings(),
+                "error": {"type": "string"}, "details": {"type": "string"},
+            }),
+            &["installed"],
+        ),
+    }
+    .does(desk, |desk, arguments| async move {
+        let folder = desk.folder(text(&arguments, "namespace"))?;
+        let namespace = folder.name.as_str();
+        let failed = |error: &str, details: String| {
+            json!({"installed": false, "namespace": namespace, "error": error, "details": details})
+        };
+        let packages = match named(&desk, &folder)? {
+            Ok(packages) => packages,
+            Err(details) => return Ok(failed("requirements.txt is not allowed as it is", details)),
+        };
+        match sync(&desk, &folder, &packages).await? {
+            Ok(_) => Ok(json!({"installed": true, "namespace": namespace, "packages": packages})),
+            Err(details) => Ok(failed("pip install failed", details)),
+        }
+    })
+}
+
+fn add_requirement(desk: &Arc<Desk>) -> Tool {
+    Described {
+        name: "add_requirement",
+        title: "Add a package to a namespace",
+        description: "Add one Python package to the requirements.txt of a namespace (which is made if it is not there) \
+            and install it at once. Another line for the same package is replaced.\n\nGive a name with versions, such \
+            as \"httpx\", \"httpx>=0.28.0\" or \"beautifulsoup4==4.12.0\". URLs, paths and options such as \
+            --index-url are refused.\n\nReturns {\"added\": true, \"package\", \"namespace\"} or {\"added\": false, \
+            \"error\", \"details\"}; after a failure nothing has changed. If \"pending\" is true, a person must approve \
+            first: tell the user the command in \"next\".\n\nNext: call `reload_core`.",
+        effect: Effect::Fetches,
+        input: json!({
+            "namespace": namespace_argument(),
+            "package": {"type": "string", "description": "One package, such as \"httpx>=0.28.0\""},
+        }),
+        required: &["namespace", "package"],
+        output: object(
+            &json!({
+                "added": {"type": "boolean"}, "package": {"type": "string"}, "namespace": {"type": "string"},
+                "pending": {"type": "boolean"}, "next": {"type": "string"},
+                "error": {"type": "string"}, "details": {"type": "string"},
+            }),
+            &["added", "package", "namespace"],
+        ),
+    }
+    .does(desk, |desk, arguments| async move { add(&desk, &arguments).await })
+}
+
+async fn add(desk: &Desk, arguments: &Value) -> Result<Value, Error> {
+    let folder = desk.folder(text(arguments, "namespace"))?;
+    let (namespace, package) = (folder.name.as_str(), text(arguments, "package").trim());
+    check_requirement(package).map_err(Error::Package)?;
+    if package.contains(['\n', '\r']) {
+        return Err(Error::Package("name one package; call this once for each".into()));
+    }
+    let answer =
+        |is_added: bool| json!({"added": is_added, "package": package, "namespace": namespace});
+    let failed = |error: &str, details: String| {
+        let mut answer = answer(false);
+        answer["error"] = error.into();
+        answer["details"] = details.into();
+        answer
+    };
+    // What waits for a person already is added to.
+    let (shelf, path) = (desk.shelf(), format!("{namespace}/{FILE}"));
+    let waiting = shelf.waiting(namespace, FILE)?.filter(|_| desk.approval == Approval::Required);
+    let before = match waiting {
+        Some(text) => text,
+        None => desk.tools.read_text(&path, FILE_BYTES_MAX)?.unwrap_or_default(),
+    };
+    let after = with_package(&before, package);
+    let packages = match requirements(&after) {
+        Ok(packages) => packages,
+        Err(faults) => {
+            return Ok(failed("requirements.txt is not allowed as it is", lines(faults)));
+        }
+    };
+    // Only what can be installed is written down; and nothing is installed that a person has not seen.
+    if desk.approval == Approval::Auto
+        && let Err(details) = sync(desk, &folder, &packages).await?
+    {
+        return Ok(failed("pip install failed", details));
+    }
+    let next = submit(desk, namespace, FILE, &after)?;
+    let mut answer = answer(true);
+    answer["pending"] = next.is_some().into();
+    answer["next"] = next.unwrap_or_else(|| "call reload_core".to_owned()).into();
+    Ok(answer)
+}
+
+/// A file with a package, in the place of another version of it.
+fn with_package(text: &str, package: &str) -> String {
+    let wanted = name_of(package);
+    let is_other = |line: &&str| line.trim_start().starts_with('#') || name_of(line) != wanted;
+    let mut lines: Vec<_> = text.lines().filter(is_other).collect();
+    lines.push(package);
+    lines.join("\n") + "\n"
+}
+
+/// The name of the package in a line, as indexes compare names.
+fn name_of(line: &str) -> String {
+    let end = line.find(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c));
+    line[..end.unwrap_or(line.len())].to_lowercase().replace(['_', '.'], "-")
+}
+
+fn list_requirements(desk: &Arc<Desk>) -> Tool {
+    Described {
+        name: "list_requirements",
+        title: "List the packages of a namespace",
+        description: "Show which packages the requirements.txt of a namespace names. Returns namespace and packages; \
+            the list is empty if there is no such file.",
+        effect: Effect::Reads,
+        input: json!({"namespace": namespace_argument()}),
+        required: &["namespace"],
+        output: object(
+            &json!({"namespace": {"type": "string"}, "packages": strings()}),
+            &["namespace", "packages"],
+        ),
+    }
+    .does(desk, |desk, arguments| async move {
+        let folder = desk.folder(text(&arguments, "namespace"))?;
+        let packages = named(&desk, &folder)?.map_err(Error::Package)?;
+        Ok(json!({"namespace": folder.name.as_str(), "packages": packages}))
+    })
+}
+
+fn install_pip_packages(desk: &Arc<Desk>) -> Tool {
+    Described {
+        name: "install_pip_packages",
+        title: "Install packages for the manager",
+        description: "Install Python packages into the manager's own environment, apart from all tools. Use this only \
+            for a package that helps with analysis. For packages that tools import, use `add_requirement` instead.\
+            \n\nReturns {\"installed\": true, \"packages\"} or {\"installed\": false, \"error\", \"details\"}.",
+        effect: Effect::Fetches,
+        input: json!({"packages": {
+            "type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": PACKAGES_MAX,
+            "description": "Packages, such as [\"tree-sitter\", \"tree-sitter-typescript\"]",
+        }}),
+        required: &["packages"],
+        output: object(
+            &json!({
+                "installed": {"type": "boolean"}, "packages": strings(),
+                "error": {"type": "string"}, "details": {"type": "string"},
+            }),
+            &["installed", "packages"],
+        ),
+    }
+    .does(desk, |desk, arguments| async move {
+        let asked = arguments["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let asked: Vec<&str> = asked.iter().filter_map(Value::as_str).collect();
+        let packages =
+            requirements(&asked.join("\n")).map_err(|faults| Error::Package(lines(faults)))?;
+        let interpreter = desk.interpreter(None).await?;
+        Ok(match environment(&desk, &interpreter, &packages, OWN).await {
+            Ok(_) => json!({"installed": true, "packages": asked}),
+            Err(details) => json!({
+                "installed": false, "packages": asked, "error": "pip install failed", "details": details,
+            }),
+        })
+    })
+}
+
+/// What the requirements of a namespace name, or what is wrong with them.
+fn named(desk: &Desk, folder: &Folder) -> Result<Result<Vec<String>, String>, Error> {
+    let path = format!("{}/{FILE}", folder.name);
+    let written = desk.tools.read_text(&path, FILE_BYTES_MAX)?.unwrap_or_default();
+    Ok(requirements(&written).map_err(lines))
+}
+
+fn lines(faults: Vec<(usize, String)>) -> String {
+    let lines = faults.into_iter().map(|(line, problem)| format!("line {line}: {problem}"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Brings the environment of a namespace in line with packages.
+async fn sync(
+    desk: &Desk,
+    folder: &Folder,
+    packages: &[String],
+) -> Result<Result<Environment, String>, Error> {
+    let interpreter = desk.interpreter(folder.manifest.python.as_deref()).await?;
+    Ok(environment(desk, &interpreter, packages, folder.name.as_str()).await)
+}
+
+async fn environment(
+    desk: &Desk,
+    interpreter: &Interpreter,
+    packages: &[String],
+    name: &str,
+) -> Result<Environment, String> {
+    let (parent, uv) = (desk.data.path().join("venvs").join(name), desk.data.path().join("uv"));
+    let wish = Wish { interpreter, packages, parent: &parent, uv: &uv };
+    let tell = |step: &str| tracing::info!(environment = name, "{step}");
+    wish.fulfil(&desk.spawner, &tell).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_package;
+
+    #[test]
+    fn another_version_of_a_package_takes_the_place_of_the_former() {
+        let text = "# web\nhttpx>=0.27\nrich";
+        assert_eq!(with_package(text, "httpx>=0.28"), "# web\nrich\nhttpx>=0.28\n");
+        assert_eq!(with_package("Beautiful_Soup4\n", "beautiful-soup4"), "beautiful-soup4\n");
+        assert_eq!(with_package("", "httpx"), "httpx\n");
+    }
+}

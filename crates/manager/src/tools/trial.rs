@@ -1,0 +1,124 @@
+//! Asking the core: to read folders again, and to try a tool. TD-123, TD-138
+
+use std::sync::Arc;
+
+use gateway::own_tools::Tool;
+use serde_json::{Value, json};
+
+use super::{Described, Effect, object, text};
+use crate::core::Called;
+use crate::desk::Desk;
+
+pub fn tools(desk: &Arc<Desk>) -> Vec<Tool> {
+    vec![reload_core(desk), test_tool(desk)]
+}
+
+fn reload_core(desk: &Arc<Desk>) -> Tool {
+    let names = || json!({"type": "array", "items": {"type": "string"}});
+    Described {
+        name: "reload_core",
+        title: "Reload the core",
+        description: "Let the core serve what has changed. Call this after any change: of namespaces, tools, packages \
+            or secrets. The core reads all folders again, installs packages whose list has changed, restarts only the \
+            workers that need it, and then shows everything new at once; calls under way finish. Takes no arguments.\
+            \n\nReturns reloaded (true), namespaces, workers_restarted, namespaces_removed, deps_synced and problems \
+            (what is wrong with single folders; those that are fine are served).\n\nNext: `test_tool` for each tool \
+            that you have changed.",
+        effect: Effect::Writes,
+        input: json!({}),
+        required: &[],
+        output: object(
+            &json!({
+                "reloaded": {"type": "boolean"}, "namespaces": names(), "workers_restarted": names(),
+                "namespaces_removed": names(), "deps_synced": names(), "problems": names(),
+            }),
+            &["reloaded", "namespaces", "workers_restarted", "deps_synced"],
+        ),
+    }
+    .does(desk, |desk, _| async move {
+        let done = desk.core.reload().await?;
+        // A core of another version may say more than we have promised.
+        let keys = ["reloaded", "namespaces", "workers_restarted", "namespaces_removed", "deps_synced", "problems"];
+        let known = keys.iter().filter_map(|key| Some((*key, done.get(key)?.clone())));
+        Ok(known.map(|(key, value)| (key.to_owned(), value)).collect())
+    })
+}
+
+fn test_tool(desk: &Arc<Desk>) -> Tool {
+    Described {
+        name: "test_tool",
+        title: "Try a tool",
+        description: "Call one tool with test input, through the core, with the secrets and packages of its namespace. \
+            Use it to see whether a tool that you wrote works. It really runs: use harmless input.\n\nSteps:\n1. Call \
+            `reload_core` after the last change.\n2. Call this with namespace, tool_name and input.\n3. On failure \
+            read error and traceback, correct the file with `write_tool`, and begin again.\n\nReturns {\"success\": \
+            true, \"result\"} or {\"success\": false, \"error\", \"traceback\"}.",
+        effect: Effect::Runs,
+        input: json!({
+            "namespace": {"type": "string", "description": "The namespace that the tool is in"},
+            "tool_name": {"type": "string", "description": "The tool, such as \"list_issues\""},
+            "input": {"type": "object", "description": "Its arguments, such as {\"owner\": \"octocat\"}"},
+        }),
+        required: &["namespace", "tool_name", "input"],
+        output: object(
+            &json!({
+                "success": {"type": "boolean"}, "result": {}, "error": {"type": "string"},
+                "traceback": {"type": ["string", "null"]},
+            }),
+            &["success"],
+        ),
+    }
+    .does(desk, |desk, arguments| async move {
+        let namespace = desk.namespace(text(&arguments, "namespace"))?;
+        let tool = text(&arguments, "tool_name");
+        let called = desk.core.call(namespace.as_str(), tool, &arguments["input"]).await?;
+        Ok(worded(called))
+    })
+}
+
+fn worded(called: Called) -> Value {
+    match called {
+        Called::Failed { error, traceback } => {
+            json!({"success": false, "error": error, "traceback": traceback})
+        }
+        Called::Result(result) if result["isError"] == true => {
+            json!({"success": false, "error": texts(&result), "traceback": null})
+        }
+        Called::Result(result) => json!({"success": true, "result": given(&result)}),
+    }
+}
+
+/// What a tool gave: its structured content, else its only text, else all its blocks.
+fn given(result: &Value) -> Value {
+    let blocks = result["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+    match (result.get("structuredContent"), blocks) {
+        (Some(structured), _) => structured.clone(),
+        (None, [block]) if block["type"] == "text" => block["text"].clone(),
+        (None, blocks) => json!(blocks),
+    }
+}
+
+fn texts(result: &Value) -> String {
+    let blocks = result["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let texts = blocks.iter().filter_map(|block| block["text"].as_str());
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::worded;
+    use crate::core::Called;
+
+    #[test]
+    fn results_are_told_by_their_content() {
+        let said = |result| worded(Called::Result(result));
+        let text = json!([{"type": "text", "text": "no"}]);
+        assert_eq!(said(json!({"content": text})), json!({"success": true, "result": "no"}));
+        let both = json!({"content": text, "structuredContent": {"a": 1}});
+        assert_eq!(said(both), json!({"success": true, "result": {"a": 1}}));
+        let wrong = json!({"content": text, "isError": true});
+        assert_eq!(said(wrong), json!({"success": false, "error": "no", "traceback": null}));
+    }
+}

@@ -1,0 +1,176 @@
+//! A survey of a folder: every file is read once, and what it tells is gathered.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+use std::time::Instant;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::error::Error;
+use crate::languages::{self, Share};
+use crate::limits::{SOURCE_BYTES_MAX, SOURCES_BYTES_MAX, SURVEY_TIME_MAX};
+use crate::manifests::{self, Dependencies};
+use crate::path::extension;
+use crate::source::Grammar;
+use crate::tools::{Sources, Tool, is_test, openapi};
+use crate::{folder, hosts, variables};
+
+/// What a folder of sources tells. TD-135
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The one that most is written in.
+    pub language: Option<&'static str>,
+    pub languages: Vec<Share>,
+    pub framework: Option<&'static str>,
+    pub files: Vec<String>,
+    pub tools_found: Vec<Tool>,
+    pub dependencies: BTreeMap<String, String>,
+    pub apis_called: Vec<String>,
+    pub secrets_needed: Vec<String>,
+    /// What was left out, and why.
+    pub notes: Vec<String>,
+}
+
+/// Reads a folder.
+pub fn survey(root: &Path) -> Result<Report, Error> {
+    let listing = folder::list(root)?;
+    let mut survey = Survey { root, began: Instant::now(), ..Survey::default() };
+    if listing.is_cut {
+        survey.notes.push(format!("only the first {} files are listed", listing.files.len()));
+    }
+    for file in &listing.files {
+        survey.file(&file.path, file.bytes);
+    }
+    let files = listing.files.into_iter().map(|file| file.path).collect();
+    Ok(survey.report(files))
+}
+
+struct Survey<'a> {
+    root: &'a Path,
+    began: Instant,
+    bytes_read: u64,
+    bytes: HashMap<&'static str, u64>,
+    sources: Sources,
+    documents: Vec<(String, String, Value)>,
+    packages: Vec<(String, Dependencies)>,
+    hosts: BTreeSet<String>,
+    variables: BTreeSet<String>,
+    notes: Vec<String>,
+}
+
+impl Default for Survey<'_> {
+    fn default() -> Self {
+        Survey {
+            root: Path::new(""),
+            began: Instant::now(),
+            bytes_read: 0,
+            bytes: HashMap::new(),
+            sources: Sources::default(),
+            documents: Vec::new(),
+            packages: Vec::new(),
+            hosts: BTreeSet::new(),
+            variables: BTreeSet::new(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+impl Survey<'_> {
+    fn file(&mut self, path: &str, bytes: u64) {
+        let is_source = Grammar::of(path).is_some() || extension(path) == "rs";
+        if bytes > SOURCE_BYTES_MAX {
+            if is_source {
+                self.notes.push(format!("`{path}` is too large to be looked into"));
+            }
+            return;
+        }
+        if self.bytes_read + bytes > SOURCES_BYTES_MAX || self.began.elapsed() > SURVEY_TIME_MAX {
+            let note = "there is more than can be looked into; the rest is only listed";
+            if !self.notes.iter().any(|known| known == note) {
+                self.notes.push(note.to_owned());
+            }
+            return;
+        }
+        // What is no text has nothing to say here.
+        let Ok(text) = folder::read(self.root, path, SOURCE_BYTES_MAX) else { return };
+        self.bytes_read += bytes;
+        if let Some(language) = languages::of(path, &text) {
+            *self.bytes.entry(language).or_default() += bytes;
+        }
+        if manifests::is_manifest(path) {
+            let (package, _) = path.rsplit_once('/').unwrap_or(("", path));
+            self.packages.push((package.to_owned(), manifests::dependencies(path, &text)));
+        }
+        if !is_test(path) {
+            self.source(path, text);
+        }
+    }
+
+    fn source(&mut self, path: &str, text: String) {
+        if extension(path) == "rs" {
+            hosts::collect_words(&text, &mut self.hosts);
+            variables::collect_words(&text, &mut self.variables);
+            self.sources.rust.push((path.to_owned(), text));
+            return;
+        }
+        if let Some(document) = openapi::document(path, &text) {
+            self.hosts.extend(openapi::hosts(&document));
+            self.documents.push((path.to_owned(), text, document));
+            return;
+        }
+        let is_declaration = path.ends_with(".d.ts") || extension(path) == "pyi";
+        let Some(grammar) = Grammar::of(path).filter(|_| !is_declaration) else { return };
+        match grammar.parse(path, text) {
+            Some(parsed) => {
+                hosts::collect(&parsed, &mut self.hosts);
+                variables::collect(grammar, &parsed, &mut self.variables);
+                self.sources.add(grammar, parsed);
+            }
+            None => self.notes.push(format!("`{path}` takes too long to be parsed")),
+        }
+    }
+
+    fn report(mut self, files: Vec<String>) -> Report {
+        let mut roots: Vec<&str> = self.packages.iter().map(|(root, _)| root.as_str()).collect();
+        // The innermost package of a file is that with the longest path.
+        roots.sort_by_key(|root| std::cmp::Reverse(root.len()));
+        let package_of = |file: &str| {
+            let is_in = |root: &&&str| {
+                root.is_empty()
+                    || file.strip_prefix(**root).is_some_and(|rest| rest.starts_with('/'))
+            };
+            roots.iter().find(is_in).copied().unwrap_or("")
+        };
+        let mut tools_found = self.sources.tools(package_of);
+        let is_described_only = tools_found.is_empty() && !self.documents.is_empty();
+        if is_described_only {
+            let documents = self.documents.iter();
+            tools_found = documents
+                .flat_map(|(path, text, document)| openapi::tools(path, text, document))
+                .collect();
+        }
+        let mut dependencies = Dependencies::new();
+        for (_, own) in self.packages {
+            dependencies.extend(own);
+        }
+        let framework =
+            manifests::framework(&dependencies).or(is_described_only.then_some("openapi"));
+        self.variables.retain(|name| variables::looks_secret(name));
+        let languages = languages::shares(self.bytes);
+        Report {
+            language: languages.first().map(|share| share.language),
+            languages,
+            framework,
+            files,
+            tools_found,
+            dependencies,
+            apis_called: self.hosts.into_iter().collect(),
+            secrets_needed: self.variables.into_iter().collect(),
+            notes: self.notes,
+        }
+    }
+}

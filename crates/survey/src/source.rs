@@ -1,0 +1,167 @@
+//! One source file, parsed: its tree, and looking into it.
+//!
+//! What a language means by its nodes is left to `tools`.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use tree_sitter::{Language, Node, ParseOptions, Parser, Tree};
+
+use crate::limits::PARSE_TIME_MAX;
+
+/// A file that was parsed.
+pub struct Parsed {
+    /// Relative to the folder, with slashes.
+    pub path: String,
+    pub text: String,
+    pub tree: Tree,
+}
+
+/// The grammars that are carried in the binary. JavaScript is read as TypeScript, which holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grammar {
+    Go,
+    Python,
+    TypeScript,
+}
+
+impl Grammar {
+    /// By the end of a file's name.
+    pub fn of(path: &str) -> Option<Grammar> {
+        let (_, extension) = path.rsplit_once('.')?;
+        match extension {
+            "go" => Some(Grammar::Go),
+            "py" | "pyi" => Some(Grammar::Python),
+            "js" | "mjs" | "cjs" | "jsx" | "ts" | "mts" | "cts" | "tsx" => {
+                Some(Grammar::TypeScript)
+            }
+            _ => None,
+        }
+    }
+
+    fn language(self) -> Language {
+        match self {
+            Grammar::Go => tree_sitter_go::LANGUAGE.into(),
+            Grammar::Python => tree_sitter_python::LANGUAGE.into(),
+            Grammar::TypeScript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
+        }
+    }
+
+    /// Parses a text; `None` if that takes too long.
+    pub fn parse(self, path: &str, text: String) -> Option<Parsed> {
+        let mut parser = Parser::new();
+        parser.set_language(&self.language()).ok()?;
+        let began = Instant::now();
+        let mut is_slow = |_: &tree_sitter::ParseState| {
+            if began.elapsed() > PARSE_TIME_MAX {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        };
+        let options = ParseOptions::new().progress_callback(&mut is_slow);
+        let bytes = text.as_bytes();
+        let mut input = |at: usize, _| bytes.get(at..).unwrap_or_default();
+        let tree = parser.parse_with_options(&mut input, None, Some(options))?;
+        Some(Parsed { path: path.to_owned(), text, tree })
+    }
+}
+
+impl Parsed {
+    pub fn root(&self) -> Node<'_> {
+        self.tree.root_node()
+    }
+
+    pub fn word(&self, node: Node) -> &str {
+        self.text.get(node.byte_range()).unwrap_or_default()
+    }
+}
+
+/// The line of a node, counted from 1.
+pub fn line(node: Node) -> usize {
+    node.start_position().row + 1
+}
+
+/// The children that say something.
+pub fn children(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut cursor = node.walk();
+    node.named_children(&mut cursor).filter(|child| child.kind() != "comment").collect()
+}
+
+pub fn field<'t>(node: Node<'t>, name: &str) -> Option<Node<'t>> {
+    node.child_by_field_name(name)
+}
+
+/// Visits all nodes below and with `root`, parents first, without recursion: foreign code may be nested as it likes.
+pub fn each<'t>(root: Node<'t>, mut visit: impl FnMut(Node<'t>)) {
+    let mut cursor = root.walk();
+    loop {
+        visit(cursor.node());
+        if cursor.goto_first_child() {
+            continue;
+        }
+        loop {
+            if cursor.node().id() == root.id() {
+                return;
+            }
+            if cursor.goto_next_sibling() {
+                break;
+            }
+            if !cursor.goto_parent() {
+                return;
+            }
+        }
+    }
+}
+
+/// The nodes below `root` of one of these kinds that are not within a node of the `barriers`.
+pub fn below<'t>(root: Node<'t>, kinds: &[&str], barriers: &[&str]) -> Vec<Node<'t>> {
+    let mut found = Vec::new();
+    let mut open = vec![root];
+    while let Some(node) = open.pop() {
+        if kinds.contains(&node.kind()) {
+            found.push(node);
+        }
+        if node.id() == root.id() || !barriers.contains(&node.kind()) {
+            open.extend(children(node).into_iter().rev());
+        }
+    }
+    found
+}
+
+/// The nodes above a node, nearest first.
+pub fn above(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    std::iter::successors(node.parent(), Node::parent)
+}
+
+/// A text as sources write it, with its escapes carried out.
+pub fn unescape(raw: &str) -> String {
+    let mut text = String::with_capacity(raw.len());
+    let mut letters = raw.chars();
+    while let Some(letter) = letters.next() {
+        if letter != '\\' {
+            text.push(letter);
+            continue;
+        }
+        match letters.next() {
+            Some('n') => text.push('\n'),
+            Some('t') => text.push('\t'),
+            Some('r') => text.push('\r'),
+            Some('\n') | None => {}
+            Some(code @ ('x' | 'u')) => text.extend(code_point(code, &mut letters)),
+            Some(other) => text.push(other),
+        }
+    }
+    text
+}
+
+/// The letter that `\xHH`, `\uHHHH` or `\u{H…}` means.
+fn code_point(code: char, letters: &mut std::str::Chars) -> Option<char> {
+    let digits: String = if letters.as_str().starts_with('{') {
+        letters.next();
+        letters.by_ref().take_while(|letter| *letter != '}').collect()
+    } else {
+        letters.by_ref().take(if code == 'x' { 2 } else { 4 }).collect()
+    };
+    u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32)
+}

@@ -1,0 +1,336 @@
+//! A registry on loopback: searched, and its packages taken apart. TD-140, TD-141; HARDENING A02
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::Write as _;
+use std::sync::{Arc, Mutex};
+
+use aws_lc_rs::digest::{SHA256, SHA512, digest};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use manager::sources::Settings;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+
+use super::Manager;
+
+/// A web site that answers what it was told to, and notes what it was asked.
+#[derive(Clone)]
+struct Site {
+    address: String,
+    pages: Arc<Mutex<HashMap<String, (u16, Vec<u8>)>>>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Site {
+    async fn start() -> Site {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let site = Site { address, pages: Arc::default(), asked: Arc::default() };
+        let served = site.clone();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let site = served.clone();
+                tokio::spawn(async move {
+                    let mut head = Vec::new();
+                    while !head.ends_with(b"\r\n\r\n") {
+                        let Ok(byte) = stream.read_u8().await else { return };
+                        head.push(byte);
+                    }
+                    let head = String::from_utf8(head).unwrap();
+                    let path = head.split(' ').nth(1).unwrap().to_owned();
+                    let page = site.pages.lock().unwrap().get(&path).cloned();
+                    site.asked.lock().unwrap().push(path);
+                    let (status, body) = page.unwrap_or((404, b"nothing here".to_vec()));
+                    let more =
+                        if status == 302 { "Location: https://elsewhere.test/x\r\n" } else { "" };
+                    let head = format!(
+                        "HTTP/1.1 {status} X\r\n{more}Content-Length: {}\r\n\r\n",
+                        body.len()
+                    );
+                    _ = stream.write_all(head.as_bytes()).await;
+                    _ = stream.write_all(&body).await;
+                });
+            }
+        });
+        site
+    }
+
+    fn page(&self, path: &str, body: impl Into<Vec<u8>>) {
+        self.pages.lock().unwrap().insert(path.to_owned(), (200, body.into()));
+    }
+
+    fn settings(&self) -> Settings {
+        let url = || self.address.parse().unwrap();
+        Settings { registry: url(), npm: url(), pypi: url(), ..Settings::default() }
+    }
+
+    /// Offers a package of npm with one file of sources.
+    fn offer_npm(&self, name: &str, archive: &[u8]) {
+        let file = format!("{}/files/package.tgz", self.address);
+        let hash = base64(digest(&SHA512, archive).as_ref());
+        let about = json!({"version": "1.2.3", "dist": {"tarball": file, "integrity": format!("sha512-{hash}")}});
+        self.page(&format!("/{}/latest", name.replace('/', "%2F")), about.to_string());
+        self.page("/files/package.tgz", archive);
+    }
+
+    /// Answers a search with these servers, all on one page.
+    fn offer_servers(&self, query: &str, servers: &[Value]) {
+        let servers: Vec<Value> = servers.iter().map(|server| json!({"server": server})).collect();
+        let page = json!({"servers": servers, "metadata": {"count": servers.len()}});
+        self.page(&format!("/v0/servers?search={query}&version=latest&limit=50"), page.to_string());
+    }
+}
+
+/// As the integrity of npm is written.
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let all = chunk.iter().fold(0u32, |all, byte| all << 8 | u32::from(*byte))
+            << (8 * (3 - chunk.len()));
+        for place in 0..4 {
+            let letter = LETTERS[(all >> (18 - 6 * place) & 63) as usize];
+            text.push(if place > chunk.len() { '=' } else { char::from(letter) });
+        }
+    }
+    text
+}
+
+fn archive(files: &[(&str, &str)]) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for (path, text) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o644);
+        builder.append_data(&mut header, path, text.as_bytes()).unwrap();
+    }
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(&builder.into_inner().unwrap()).unwrap();
+    encoder.finish().unwrap()
+}
+
+const INDEX: &str = "server.tool('greet', 'Says hello', { name: z.string() }, run);\n";
+
+#[tokio::test]
+async fn registry_is_searched_over_its_pages() {
+    let site = Site::start().await;
+    let server = |name: &str, package: Value| {
+        json!({"server": {"name": name, "description": "D\u{1b}[8m", "version": "1.0.0",
+        "repository": {"url": "https://github.com/a/b"}, "packages": [package]}})
+    };
+    let first = json!({"servers": [server("io.github.a/one", json!({"registryType": "npm", "identifier": "@a/one", "version": "1.0.0"}))],
+        "metadata": {"nextCursor": "a b", "count": 1}});
+    // As the registry answered at first: entries as they are, and other spellings.
+    let second = json!({"servers": [{"name": "io.github.b/two", "description": "Second",
+        "packages": [{"registry_type": "pypi", "identifier": "two", "version": "2"}]},
+        {"name": "io.github.c/three", "remotes": [{"type": "streamable-http", "url": "https://three.test/mcp"}]}],
+        "metadata": {"count": 2}});
+    site.page("/v0/servers?search=git%20hub&version=latest&limit=50", first.to_string());
+    site.page(
+        "/v0/servers?search=git%20hub&version=latest&limit=50&cursor=a%20b",
+        second.to_string(),
+    );
+    let mut manager = Manager::with(site.settings()).await;
+    assert!(site.asked.lock().unwrap().is_empty(), "nobody asked for anything");
+    let found = manager.call("search_registry", json!({"query": "git hub"})).await.unwrap();
+    assert_eq!(
+        found,
+        json!({"result": [
+            {"name": "io.github.a/one", "description": "D [8m", "package": "@a/one", "package_type": "npm",
+             "version": "1.0.0", "remote_url": "", "source_url": "https://github.com/a/b"},
+            {"name": "io.github.b/two", "description": "Second", "package": "two", "package_type": "pypi",
+             "version": "", "remote_url": "", "source_url": ""},
+            {"name": "io.github.c/three", "description": "", "package": "", "package_type": "remote",
+             "version": "", "remote_url": "https://three.test/mcp", "source_url": ""},
+        ]})
+    );
+    let error = manager.call("search_registry", json!({"query": "nothing"})).await.unwrap_err();
+    assert!(error.contains("answered with status 404: nothing here"), "{error}");
+    site.page("/v0/servers?search=bad&version=latest&limit=50", "<html>");
+    let error = manager.call("search_registry", json!({"query": "bad"})).await.unwrap_err();
+    assert!(error.contains("answered no JSON"), "{error}");
+}
+
+#[tokio::test]
+async fn packages_of_npm_and_pypi_are_unpacked_and_analysed() {
+    let site = Site::start().await;
+    let sources = archive(&[
+        ("package/package.json", r#"{"dependencies": {"@modelcontextprotocol/sdk": "1"}}"#),
+        ("package/dist/index.js", INDEX),
+    ]);
+    site.offer_npm("@a/one", &sources);
+    let mut manager = Manager::with(site.settings()).await;
+    let arguments = json!({"package": "@a/one", "namespace": "one"});
+    let analysis = manager.call("install_from_registry", arguments).await.unwrap();
+    assert_eq!(analysis["repo_url"], "npm:@a/one");
+    assert_eq!(analysis["version"], "1.2.3");
+    assert_eq!(analysis["framework"], "mcp-sdk");
+    assert_eq!(analysis["tools_found"][0]["name"], "greet");
+    assert!(analysis["next_steps"].as_str().unwrap().contains("create_namespace(\"one\")"));
+    let path = analysis["tools_found"][0]["file"].as_str().unwrap();
+    let file = manager
+        .call("read_repo_file", json!({"repo_url": "npm:@a/one", "path": path}))
+        .await
+        .unwrap();
+    assert_eq!(file["content"], INDEX);
+
+    let python = archive(&[(
+        "two-2.0/two/server.py",
+        "from mcp.server.fastmcp import FastMCP\n@mcp.tool()\ndef add(a: int) -> int:\n    'Adds.'\n",
+    )]);
+    let hash: String =
+        digest(&SHA256, &python).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let about = json!({"info": {"version": "2.0"}, "urls": [
+        {"packagetype": "bdist_wheel", "filename": "two-2.0-py3-none-any.whl", "url": "https://elsewhere.test/x", "digests": {}},
+        {"packagetype": "sdist", "filename": "two-2.0.tar.gz", "url": format!("{}/files/two.tgz", site.address), "digests": {"sha256": hash}},
+    ]});
+    site.page("/pypi/two/2.0/json", about.to_string());
+    site.page("/files/two.tgz", python);
+    let packages = json!([{"registryType": "oci", "identifier": "docker.io/a/two"}, {"registryType": "pypi", "identifier": "two", "version": "2.0"}]);
+    site.offer_servers("two", &[json!({"name": "io.github.b/two", "packages": packages})]);
+    let analysis = manager
+        .call("install_from_registry", json!({"package": "two", "namespace": "two"}))
+        .await
+        .unwrap();
+    assert_eq!(analysis["repo_url"], "pypi:two@2.0");
+    assert_eq!(analysis["tools_found"][0]["parameters"][0]["type"], "int");
+}
+
+#[tokio::test]
+async fn packages_that_are_not_what_they_say_are_refused() {
+    let site = Site::start().await;
+    let mut manager = Manager::with(site.settings()).await;
+    let good = archive(&[("package/index.js", INDEX)]);
+    let mut wrong = async |site: &Site, expected: &str| {
+        let error = manager
+            .call("install_from_registry", json!({"package": "@a/b", "namespace": "b"}))
+            .await
+            .unwrap_err();
+        assert!(error.contains(expected), "{error}");
+        let repos = fs::read_dir(manager.data.path().join("repos"));
+        assert_eq!(repos.map(Iterator::count).unwrap_or(0), 0, "something is left");
+        drop(site.asked.lock().unwrap().drain(..));
+    };
+    site.offer_npm("@a/b", &good);
+    site.page("/files/package.tgz", archive(&[("package/index.js", "evil()")]));
+    wrong(&site, "the hash of its bytes differs; nothing was unpacked").await;
+    let about = |tarball: &str, integrity: &str| {
+        json!({"version": "1", "dist": {"tarball": tarball, "integrity": integrity}}).to_string()
+    };
+    let hash = format!("sha512-{}", base64(digest(&SHA512, &good).as_ref()));
+    for elsewhere in
+        ["http://169.254.169.254/latest", "https://evil.test/x.tgz", "http://127.0.0.1:1/x.tgz"]
+    {
+        site.page("/@a%2Fb/latest", about(elsewhere, &hash));
+        wrong(&site, "is not on 127.0.0.1, which was asked").await;
+    }
+    let file = format!("{}/files/package.tgz", site.address);
+    site.page("/@a%2Fb/latest", about(&file, "sha1-abc"));
+    wrong(&site, "with a sha512 of its archive").await;
+    site.page("/@a%2Fb/latest", about("file:///etc/passwd", &hash));
+    wrong(&site, "with an address of its archive").await;
+    site.page("/@a%2Fb/latest", about(&file, &hash));
+    site.pages.lock().unwrap().insert("/files/package.tgz".to_owned(), (302, Vec::new()));
+    wrong(&site, "redirects to").await;
+    let bomb = archive(&[("package/zeros", &"0".repeat(30 << 20))]);
+    site.offer_npm("@a/b", &bomb);
+    wrong(&site, "grows more than 100 times").await;
+    site.offer_npm("@a/b", b"no archive");
+    wrong(&site, "can't be read").await;
+    let names = ["../x", "a/b/c", "@a", "@a/../b", "-x", "a b", "a?b", "", "@a/b#c"];
+    for name in names {
+        let arguments = json!({"package": name, "namespace": "b", "package_type": "npm"});
+        let error = manager.call("install_from_registry", arguments).await.unwrap_err();
+        assert!(error.contains("is no name of a package"), "{name}: {error}");
+    }
+    assert!(site.asked.lock().unwrap().is_empty(), "a wrong name was asked for");
+}
+
+#[tokio::test]
+async fn server_of_the_registry_is_proposed_and_not_started() {
+    let site = Site::start().await;
+    let mut manager = Manager::with(site.settings()).await;
+    let package = json!({"registryType": "npm", "identifier": "@a/one", "version": "1.0.0",
+        "environmentVariables": [{"name": "API_KEY", "isSecret": true}, {"name": "REGION", "default": "eu"}, {"name": "TEAM"}],
+        "packageArguments": [{"type": "named", "name": "--mode", "value": "fast"}, {"type": "positional", "valueHint": "data_dir", "isRequired": true}]});
+    site.offer_servers("one", &[json!({"name": "io.github.a/one", "packages": [package]})]);
+    site.offer_servers("io.github.a%2Fone", &[]);
+    let arguments = json!({"package": "io.github.a/one", "namespace": "one"});
+    let proposed = manager.call("install_server", arguments).await.unwrap();
+    assert_eq!(
+        proposed["entry"],
+        "[[servers]]\nnamespace = \"one\"\ncommand = \"npx\"\n\
+         args = [\"-y\", \"@a/one@1.0.0\", \"--mode\", \"fast\", \"${DATA_DIR}\"]\n\
+         env = { API_KEY = \"${secret:API_KEY}\", REGION = \"eu\", TEAM = \"${TEAM}\" }\n"
+    );
+    assert_eq!(proposed["secrets"], json!(["API_KEY"]));
+    assert_eq!(proposed["to_fill"], json!(["TEAM", "DATA_DIR"]));
+    let kept = fs::read_to_string(manager.data.path().join("proposals/one.json")).unwrap();
+    assert!(kept.contains("io.github.a/one"));
+}
+
+#[tokio::test]
+async fn what_the_registry_says_can_reach_nothing_else() {
+    let site = Site::start().await;
+    let mut manager = Manager::with(site.settings()).await;
+    let hostile = [
+        (json!({"registryType": "npm", "identifier": "--evil"}), "is no name of a package"),
+        (
+            json!({"registryType": "npm", "identifier": "a", "version": "${secret:OTHER}"}),
+            "can't stand in a configuration",
+        ),
+        (
+            json!({"registryType": "npm", "identifier": "a", "packageArguments": [{"value": "${secret:OTHER}"}]}),
+            "can't stand in a configuration",
+        ),
+        (
+            json!({"registryType": "npm", "identifier": "a", "environmentVariables": [{"name": "LD_PRELOAD", "value": "x"}]}),
+            "which is refused",
+        ),
+        (
+            json!({"registryType": "npm", "identifier": "a", "environmentVariables": [{"name": "A = 1 }\ncommand", "value": "x"}]}),
+            "which is refused",
+        ),
+        (
+            json!({"registryType": "npm", "identifier": "a", "version": "1\"\ncommand = \"sh"}),
+            "can't stand in a configuration",
+        ),
+        (
+            json!({"registryType": "nuget", "identifier": "a"}),
+            "offers nothing that can be started here (nuget)",
+        ),
+        (
+            json!({"registryType": "sh", "identifier": "a", "command": "touch mark", "runtimeArguments": ["x"]}),
+            "offers nothing that can be started here",
+        ),
+    ];
+    for (package, expected) in hostile {
+        site.offer_servers("evil", &[json!({"name": "evil", "packages": [package]})]);
+        let error = manager
+            .call("install_server", json!({"package": "evil", "namespace": "evil"}))
+            .await
+            .unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    }
+    let remote = json!({"type": "streamable-http", "url": "https://three.test/mcp", "headers": [{"name": "X-Api-Key", "isSecret": true}]});
+    site.offer_servers("three", &[json!({"name": "three", "remotes": [remote]})]);
+    let proposed = manager
+        .call("install_server", json!({"package": "three", "namespace": "three"}))
+        .await
+        .unwrap();
+    assert_eq!(
+        proposed["entry"],
+        "[[servers]]\nnamespace = \"three\"\nurl = \"https://three.test/mcp\"\nheaders = { \"X-Api-Key\" = \"${secret:X_API_KEY}\" }\n"
+    );
+    for url in ["http://three.test/mcp", "https://{host}/mcp", "https://u:p@three.test/"] {
+        site.offer_servers("evil", &[json!({"name": "evil", "remotes": [{"url": url}]})]);
+        let error = manager
+            .call("install_server", json!({"package": "evil", "namespace": "evil"}))
+            .await
+            .unwrap_err();
+        assert!(error.contains("is no plain `https` one"), "{error}");
+    }
+    assert!(!manager.data.path().join("proposals/evil.json").exists());
+}
