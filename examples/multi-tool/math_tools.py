@@ -2,7 +2,8 @@
 
 from typing import Annotated
 
-from fastmcp.tools import Field, tool
+from fastmcp.tools import tool
+from pydantic import Field
 
 # Of larger ones the product could be infinite, which JSON can't say.
 Number = Annotated[float, Field(ge=-1e100, le=1e100)]

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal, Optional
 
 from fastmcp import Context
-from fastmcp.tools import Field, tool
+from fastmcp.tools import tool
 from fastmcp.utilities.types import Image
+from pydantic import Field
 
 
 class Priority(enum.Enum):

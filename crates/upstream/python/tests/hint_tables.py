@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import (Annotated, Any, ClassVar, Dict, FrozenSet, Iterable, List, Literal, Mapping, NamedTuple, Optional,
                     Sequence, Set, Tuple, TypedDict, Union)
 from uuid import UUID
-from fastmcp import Context, Field
+from fastmcp import Context
+from pydantic import Field
 from fastmcp.tools import tool
 from fastmcp.utilities.types import Image
 

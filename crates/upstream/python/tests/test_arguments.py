@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime, decimal, enum, pathlib, uuid
 from dataclasses import dataclass, field
 from typing import *
-from fastmcp import Field
+from pydantic import Field
 from fastmcp.tools import tool
 
 class Color(enum.Enum):
@@ -133,7 +133,7 @@ class Arguments(unittest.TestCase):
 
     def test_defaults_and_other_names_arrive(self):
         with Worker({"t.py": '''
-            from fastmcp import Field
+            from pydantic import Field
             from fastmcp.tools import tool
 
             @tool

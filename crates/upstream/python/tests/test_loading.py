@@ -141,7 +141,7 @@ class Broken(unittest.TestCase):
             ("(f: type)", "`type` can't come as JSON"),
             ("(f: 'Missing')", "the hint `Missing` can't be resolved"),
             ("(f: 'list[')", "the hint `list[` can't be evaluated"),
-            ("(f: __import__('typing').Annotated[str, __import__('fastmcp').Field(pattern='[')])", "the pattern `[` is not a regular expression"),
+            ("(f: __import__('typing').Annotated[str, __import__('pydantic').Field(pattern='[')])", "the pattern `[` is not a regular expression"),
             ("(f: range)", "`range` can't come as JSON; use a dataclass, a TypedDict or a built-in type"),
         ):
             with self.subTest(signature):

@@ -127,7 +127,7 @@ class HintReader:
     def keywords(self, call):
         """The keywords of a call of `Field`, or None if it is another call."""
         name = (self.source.resolve(call.func) or "").rpartition(".")
-        if name[2] != "Field" or name[0].partition(".")[0] not in ("pydantic", "fastmcp"):
+        if name[2] != "Field" or name[0].partition(".")[0] != "pydantic":
             self.exact = False
             return None
         said = {}

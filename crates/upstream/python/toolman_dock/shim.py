@@ -1,7 +1,8 @@
 """The shim: the modules `fastmcp` and `mcp.server.fastmcp` for interpreters that have no such library.
 
 A finder at the end of the search provides them, so an installed library always wins. They hold what tool
-files use: the decorators, `Context`, `Field`, the helpers for media, the exceptions.
+files use: the decorators, `Context`, the helpers for media, the exceptions; and `Field` of `pydantic`, which
+whoever has fastmcp has too.
 """
 
 import sys
@@ -93,8 +94,8 @@ TYPES = {name: _block(name, kind) for name, kind in (
     ("EmbeddedResource", "resource"), ("ResourceLink", "resource_link"), ("ToolAnnotations", None))}
 
 EXPORTS = {
-    "fastmcp": {"FastMCP": FastMCP, "Context": Context, "Image": Image, "Field": Field, "__version__": "0"},
-    "fastmcp.tools": {"tool": tool, "ToolResult": ToolResult, "Field": Field},
+    "fastmcp": {"FastMCP": FastMCP, "Context": Context, "Image": Image, "__version__": "0"},
+    "fastmcp.tools": {"tool": tool, "ToolResult": ToolResult},
     "fastmcp.tools.tool": {"ToolResult": ToolResult},
     "fastmcp.exceptions": {"ToolError": ToolError, "FastMCPError": FastMCPError},
     "fastmcp.server": {"FastMCP": FastMCP, "Context": Context},
@@ -106,6 +107,7 @@ EXPORTS = {
     "mcp.server": {},
     "mcp.server.fastmcp": {"FastMCP": FastMCP, "Context": Context, "Image": Image, "Audio": Audio},
     "mcp.server.fastmcp.exceptions": {"ToolError": ToolError},
+    "pydantic": {"Field": Field},
 }
 
 
