@@ -110,7 +110,8 @@ impl Store {
 
     /// Everything; without files it is empty. TD-63
     pub fn read(&self) -> Result<Contents, Error> {
-        // In this order: a writer replaces the vault first, so what is read is never too old for its ledger.
+        // In this order: a writer replaces the vault first, so what is read is never too old for the others.
+        let testimony = self.witness.recall();
         let ledger = Ledger::read(&self.folder)?;
         let path = self.vault_file();
         let bytes = files::read(&path, Privacy::Secret, Links::Refused, FILE_BYTES_MAX)?;
@@ -130,7 +131,7 @@ impl Store {
             let remedy = "delete `generation` in `secrets.meta.yaml` to accept it".into();
             return Err(Error::RolledBack { path, found, known, remedy });
         }
-        if let Some(Objection { known, remedy }) = self.witness.objects_to(&vault) {
+        if let Some(Objection { known, remedy }) = testimony.objects_to(&vault) {
             return Err(Error::RolledBack { path, found: vault.generation(), known, remedy });
         }
         self.witness.see(&vault);

@@ -24,10 +24,23 @@ struct Seen {
     generation: u64,
 }
 
+impl Seen {
+    fn is_later_than(&self, vault: &Vault) -> bool {
+        self.created_at == vault.created_at() && self.generation > vault.generation()
+    }
+}
+
 pub(crate) struct Witness {
     /// Where it is written down, if anywhere.
     file: Option<PathBuf>,
     seen: Mutex<Option<Seen>>,
+}
+
+/// What a witness knew at one moment.
+pub(crate) struct Testimony {
+    seen: Option<Seen>,
+    written: Option<Seen>,
+    file: Option<PathBuf>,
 }
 
 /// A generation that was seen, and what is to be done to accept an older one.
@@ -45,25 +58,19 @@ impl Witness {
         Witness { file: memory.map(|memory| memory.join(name)), seen: Mutex::default() }
     }
 
-    /// What speaks against a vault: that a later one was seen.
-    pub fn objects_to(&self, vault: &Vault) -> Option<Objection> {
-        let is_later = |seen: &Seen| {
-            seen.created_at == vault.created_at() && seen.generation > vault.generation()
-        };
-        if let Some(seen) = self.seen().filter(is_later) {
-            let remedy = "start toolman anew to accept it".to_owned();
-            return Some(Objection { known: seen.generation, remedy });
-        }
-        let (file, seen) = (self.file.as_ref()?, self.read().filter(is_later)?);
-        let remedy = format!("delete `{}` to accept it", file.display());
-        Some(Objection { known: seen.generation, remedy })
+    /// What is known now, to be asked before a vault is read: while it is, a later one may be written.
+    pub fn recall(&self) -> Testimony {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Testimony { seen, written: self.read(), file: self.file.clone() }
     }
 
-    /// Remembers a vault that was read.
+    /// Remembers a vault that was read, unless a later one was.
     pub fn see(&self, vault: &Vault) {
-        let (created_at, generation) = (vault.created_at().to_owned(), vault.generation());
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(Seen { created_at, generation });
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if !seen.as_ref().is_some_and(|seen| seen.is_later_than(vault)) {
+            let (created_at, generation) = (vault.created_at().to_owned(), vault.generation());
+            *seen = Some(Seen { created_at, generation });
+        }
     }
 
     /// Writes down that a vault was written; where that can't be, nothing else is worse.
@@ -79,15 +86,25 @@ impl Witness {
         }
     }
 
-    fn seen(&self) -> Option<Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
     fn read(&self) -> Option<Seen> {
         let file = self.file.as_ref()?;
         let bytes = files::read(file, Privacy::Secret, Links::Refused, MASTER_BYTES_MAX);
         let bytes = bytes.ok().flatten()?;
         let (generation, created_at) = std::str::from_utf8(&bytes).ok()?.trim().split_once(' ')?;
         Some(Seen { created_at: created_at.to_owned(), generation: generation.parse().ok()? })
+    }
+}
+
+impl Testimony {
+    /// What speaks against a vault that was read after this was recalled: that a later one was seen before.
+    pub fn objects_to(self, vault: &Vault) -> Option<Objection> {
+        let is_later = |seen: &Seen| seen.is_later_than(vault);
+        if let Some(seen) = self.seen.filter(is_later) {
+            let remedy = "start toolman anew to accept it".to_owned();
+            return Some(Objection { known: seen.generation, remedy });
+        }
+        let (file, seen) = (self.file?, self.written.filter(is_later)?);
+        let remedy = format!("delete `{}` to accept it", file.display());
+        Some(Objection { known: seen.generation, remedy })
     }
 }

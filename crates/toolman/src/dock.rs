@@ -4,6 +4,7 @@
 //! run, and a worker is described that will run them. What is wrong with one folder harms no other.
 
 mod ceiling;
+mod offer;
 pub mod scaffold;
 mod served;
 pub mod watch;
@@ -13,26 +14,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use aws_lc_rs::digest::{SHA256, digest};
 use config::dock::{Dock, Folder, Manager, Manifest, Named, Sandbox, folders};
 use futures_util::stream::{self, StreamExt as _};
 use gateway::Member;
-use mcp::items::{Inventory, Kind};
-use mcp::text::hexadecimal;
+use mcp::items::Inventory;
 use tokio::task::spawn_blocking;
 use upstream::confine::apart::apart;
 use upstream::confine::{self, Confinement, Level};
 use upstream::guard::Bounds;
 use upstream::launch::{Launch, Spawner};
 use upstream::limits::RESTART_DELAY_MAX;
-use upstream::python::admission::Admission;
 use upstream::python::environment::{Interpreter, Wish};
 use upstream::python::lease::{self, Lease};
-use upstream::python::{Pace, Worker, runtime, scan};
+use upstream::python::{Pace, Worker, runtime};
 use upstream::supervisor::{Restart, Settings};
 use upstream::template::Template;
-
-use crate::data_dir::replace;
 
 /// The largest result of a tool.
 const RESULT_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -260,7 +256,7 @@ impl Site {
         let worker = Worker {
             name: folder.name.to_string(),
             env: environment_of(manifest, folder.name.as_str(), &mut faults),
-            admission: admission_of(&folder),
+            admission: offer::admission_of(&folder),
             version: folder.version,
             offer,
             faults,
@@ -400,74 +396,6 @@ impl Site {
             }
         }
     }
-
-    /// What a folder offers as far as its sources tell. TD-18, TD-38
-    async fn offer(
-        &self,
-        folder: &Folder,
-        interpreter: &Interpreter,
-        runtime: &Path,
-        faults: &mut Vec<String>,
-    ) -> Inventory {
-        let read = self.read_sources(folder, interpreter, runtime).await;
-        let read = read.unwrap_or_else(|problem| {
-            faults.push(format!("can't be read: {problem}"));
-            Vec::new()
-        });
-        let mut tools = Vec::new();
-        for (source, findings) in folder.sources.iter().zip(read) {
-            faults.extend(findings.faults.iter().map(|fault| fault.at(&source.file)));
-            tools.extend(findings.tools);
-        }
-        let mut inventory = Inventory::default();
-        inventory.set(Kind::Tool, tools);
-        let mut known: Vec<String> = Vec::new();
-        let admission = admission_of(folder);
-        inventory.retain(|tool| {
-            // The first of two keeps the name; the worker says so.
-            let is_first = !known.iter().any(|other| other == tool.name());
-            known.push(tool.name().to_owned());
-            is_first && admission.admits(tool.name())
-        });
-        inventory
-    }
-
-    /// What was found in a file, without the values of secrets that somebody has written into it.
-    fn findings(&self, line: &[u8]) -> Option<scan::Findings> {
-        scan::parse(&self.spawner.veil().over_json(line)?)
-    }
-
-    /// What was found in each source, now or when it was last read.
-    async fn read_sources(
-        &self,
-        folder: &Folder,
-        interpreter: &Interpreter,
-        runtime: &Path,
-    ) -> std::io::Result<Vec<scan::Findings>> {
-        let cache = self.data.join("cache/scan");
-        let path = |source: &scan::Source| {
-            let text = format!("{}\n{}\n{}", runtime.display(), interpreter.version, source.text);
-            cache.join(hexadecimal(digest(&SHA256, text.as_bytes()).as_ref()))
-        };
-        let known: Vec<_> = folder
-            .sources
-            .iter()
-            .map(|source| self.findings(&fs::read(path(source)).ok()?))
-            .collect();
-        let fresh = folder.sources.iter().zip(&known).filter(|(_, known)| known.is_none());
-        let fresh: Vec<_> = fresh.map(|(source, _)| source.clone()).collect();
-        let lines = scan::scan(&self.spawner, &interpreter.path, runtime, &fresh).await?;
-        _ = fs::create_dir_all(&cache);
-        for (source, line) in fresh.iter().zip(&lines).filter(|(_, line)| scan::will_hold(line)) {
-            // It saves time only.
-            _ = replace(&path(source), line);
-        }
-        let mut lines = lines.iter();
-        let found = |known: Option<scan::Findings>| {
-            known.or_else(|| self.findings(lines.next()?)).unwrap_or_default()
-        };
-        Ok(known.into_iter().map(found).collect())
-    }
 }
 
 /// All folders, and what is none though it lies among them: those that are named, and those in the folder of tools.
@@ -483,16 +411,6 @@ fn find(named: &[Named], tools: Option<&Path>) -> (Vec<Folder>, Vec<String>) {
         }
     }
     (found, problems)
-}
-
-/// Which tools a folder lets others see, whatever else it defines. TD-18
-fn admission_of(folder: &Folder) -> Admission {
-    let (allow, deny) = (folder.manifest.allow.clone(), folder.manifest.deny.clone());
-    // The version covers what is written of it.
-    Admission::new(folder.version.clone(), move |name| {
-        allow.as_ref().is_none_or(|allow| allow.matches_name(name))
-            && !deny.as_ref().is_some_and(|deny| deny.matches_name(name))
-    })
 }
 
 /// The variables of a worker: what is declared, and the secrets that are named. TD-60

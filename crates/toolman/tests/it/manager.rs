@@ -396,7 +396,7 @@ async fn settings_are_checked_before_it_serves() {
         ("BEARER_TOKEN", "short", "BEARER_TOKEN"),
         ("MANAGER_INTERNAL_TOKEN", "change_me", "MANAGER_INTERNAL_TOKEN"),
         ("CORE_URL", "ftp://core", "CORE_URL must begin with `http://` or `https://`"),
-        ("MANAGER_PORT", "many", "MANAGER_PORT is no port"),
+        ("MANAGER_PORT", "many", "MANAGER_PORT is `many`; it must be a port"),
     ] {
         let output = folder.command(&["manager"]).env(name, value).output().await.unwrap();
         let said = String::from_utf8_lossy(&output.stderr);

@@ -98,7 +98,7 @@ fn each_file(folder: &Path, act: &mut dyn FnMut(&Path)) {
         let entry = entry.unwrap();
         if entry.file_type().unwrap().is_dir() {
             each_file(&entry.path(), act);
-        } else {
+        } else if entry.file_type().unwrap().is_file() {
             act(&entry.path());
         }
     }

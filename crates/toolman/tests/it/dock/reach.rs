@@ -121,7 +121,7 @@ async fn worker_without_network_has_no_sockets_but_pairs() {
         &dock,
         "a",
         &[
-            "socket.socketpair()[0].send(b'x')",
+            "(lambda pair: pair[0].send(b'x'))(socket.socketpair())",
             "__import__('asyncio').run(__import__('asyncio').sleep(0))",
         ],
     )
@@ -134,15 +134,15 @@ async fn descriptors_that_the_parent_left_open_reach_nobody() {
     let secret = data.path().join("left-open");
     fs::write(&secret, "hush").unwrap();
     let server =
-        "[[servers]]\nnamespace = \"s\"\ncommand = \"ls -l /proc/self/fd > fds; exec cat\"\n";
+        "[[servers]]\nnamespace = \"s\"\ncommand = \"ls -l /proc/self/fd > fds\"\n";
     let file = format!("surface = \"namespace\"\n[dock]\n{server}");
     fs::write(data.path().join("tools.toml"), file).unwrap();
     let inner = serve(data.path());
     let mut command = Command::new("/bin/sh");
-    command.args(["-c", "exec 9<left-open 30</etc/passwd; exec \"$@\"", "sh", TOOLMAN]);
+    command.args(["-c", "exec 9<left-open 8</etc/passwd; exec \"$@\"", "sh", TOOLMAN]);
     command.args(inner.as_std().get_args()).current_dir(data.path()).kill_on_drop(true);
     let dock = Dock::spawn(command).await;
-    for (what, outcome) in attempt(&dock, "a", &["os.read(9, 4)", "os.read(30, 4)"]).await {
+    for (what, outcome) in attempt(&dock, "a", &["os.read(9, 4)", "os.read(8, 4)"]).await {
         assert_eq!(outcome, "OSError", "{what}");
     }
     let seen = fs::read_to_string(data.path().join("fds")).unwrap();

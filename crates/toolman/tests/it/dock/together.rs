@@ -97,7 +97,7 @@ async fn hangup_while_environments_are_made_ready_is_a_reload_later() {
 #[tokio::test]
 async fn change_of_a_secret_lets_calls_finish() {
     // TD-62
-    let nap = "import os, time\nfrom fastmcp.tools import tool\n\n@tool\ndef nap(until: str) -> str:\n    \"\"\"Wait for a file.\"\"\"\n    while not os.path.exists(until):\n        time.sleep(0.02)\n    return os.environ.get('API_KEY', 'nothing')\n";
+    let nap = "import os, time\nfrom fastmcp.tools import tool\n\n@tool\ndef nap(until: str) -> str:\n    \"\"\"Wait for a file.\"\"\"\n    while not os.path.exists(until):\n        time.sleep(0.02)\n    return str(len(os.environ.get('API_KEY', '')))\n";
     let data = Data::new(&[("a/t.py", nap), ("a/tooldock.yaml", "secrets: [API_KEY]\n")]);
     let dock = Arc::new(Dock::start(&data).await);
     let end = data.path().join("scratch/a/end");
@@ -114,7 +114,7 @@ async fn change_of_a_secret_lets_calls_finish() {
     std::fs::write(&end, "").unwrap();
     let answer = napping.await.unwrap();
     assert_eq!(answer.status, 200, "{answer:?}");
-    assert_eq!(answer.json()["structuredContent"]["result"], "nothing");
-    assert_eq!(dock.text("a", "nap", &arguments).await, "new-value-0123");
+    assert_eq!(answer.json()["structuredContent"]["result"], "0");
+    assert_eq!(dock.text("a", "nap", &arguments).await, "14");
     until("the former one has ended", || dock.workers("a").len() == 1).await;
 }

@@ -1,0 +1,95 @@
+//! What a folder offers before any worker runs: read from its sources, or remembered by what they say.
+
+use std::fs;
+use std::path::Path;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use config::dock::Folder;
+use mcp::items::{Inventory, Kind};
+use mcp::text::hexadecimal;
+use upstream::python::admission::Admission;
+use upstream::python::environment::Interpreter;
+use upstream::python::scan;
+
+use crate::data_dir::replace;
+use crate::dock::Site;
+
+impl Site {
+    /// What a folder offers as far as its sources tell. TD-18, TD-38
+    pub(super) async fn offer(
+        &self,
+        folder: &Folder,
+        interpreter: &Interpreter,
+        runtime: &Path,
+        faults: &mut Vec<String>,
+    ) -> Inventory {
+        let read = self.read_sources(folder, interpreter, runtime).await;
+        let read = read.unwrap_or_else(|problem| {
+            faults.push(format!("can't be read: {problem}"));
+            Vec::new()
+        });
+        let mut tools = Vec::new();
+        for (source, findings) in folder.sources.iter().zip(read) {
+            faults.extend(findings.faults.iter().map(|fault| fault.at(&source.file)));
+            tools.extend(findings.tools);
+        }
+        let mut inventory = Inventory::default();
+        inventory.set(Kind::Tool, tools);
+        let mut known: Vec<String> = Vec::new();
+        let admission = admission_of(folder);
+        inventory.retain(|tool| {
+            // The first of two keeps the name; the worker says so.
+            let is_first = !known.iter().any(|other| other == tool.name());
+            known.push(tool.name().to_owned());
+            is_first && admission.admits(tool.name())
+        });
+        inventory
+    }
+
+    /// What was found in a file, without the values of secrets that somebody has written into it.
+    fn findings(&self, line: &[u8]) -> Option<scan::Findings> {
+        scan::parse(&self.spawner.veil().over_json(line)?)
+    }
+
+    /// What was found in each source, now or when it was last read.
+    async fn read_sources(
+        &self,
+        folder: &Folder,
+        interpreter: &Interpreter,
+        runtime: &Path,
+    ) -> std::io::Result<Vec<scan::Findings>> {
+        let cache = self.data.join("cache/scan");
+        let path = |source: &scan::Source| {
+            let text = format!("{}\n{}\n{}", runtime.display(), interpreter.version, source.text);
+            cache.join(hexadecimal(digest(&SHA256, text.as_bytes()).as_ref()))
+        };
+        let known: Vec<_> = folder
+            .sources
+            .iter()
+            .map(|source| self.findings(&fs::read(path(source)).ok()?))
+            .collect();
+        let fresh = folder.sources.iter().zip(&known).filter(|(_, known)| known.is_none());
+        let fresh: Vec<_> = fresh.map(|(source, _)| source.clone()).collect();
+        let lines = scan::scan(&self.spawner, &interpreter.path, runtime, &fresh).await?;
+        _ = fs::create_dir_all(&cache);
+        for (source, line) in fresh.iter().zip(&lines).filter(|(_, line)| scan::will_hold(line)) {
+            // It saves time only.
+            _ = replace(&path(source), line);
+        }
+        let mut lines = lines.iter();
+        let found = |known: Option<scan::Findings>| {
+            known.or_else(|| self.findings(lines.next()?)).unwrap_or_default()
+        };
+        Ok(known.into_iter().map(found).collect())
+    }
+}
+
+/// Which tools a folder lets others see, whatever else it defines. TD-18
+pub(super) fn admission_of(folder: &Folder) -> Admission {
+    let (allow, deny) = (folder.manifest.allow.clone(), folder.manifest.deny.clone());
+    // The version covers what is written of it.
+    Admission::new(folder.version.clone(), move |name| {
+        allow.as_ref().is_none_or(|allow| allow.matches_name(name))
+            && !deny.as_ref().is_some_and(|deny| deny.matches_name(name))
+    })
+}
