@@ -13,7 +13,7 @@ from __future__ import annotations
 import datetime, decimal, enum
 from dataclasses import dataclass, field
 from typing import *
-from fastmcp import Field
+from pydantic import Field
 from fastmcp.tools import tool
 
 class Color(enum.Enum):
