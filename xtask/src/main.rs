@@ -26,6 +26,7 @@ Usage: cargo xtask <command>
 Commands:
   test    install the test peers, then run the Python tests, fmt, clippy, all tests and the gate
   gate    count what a call costs and compare it with crates/bench/baseline.json
+  layout  write crates/toolman/layout.txt anew: the functions that lie side by side in the binary
   bench   measure Toolman beside other gateways; `cargo xtask bench --help` shows the options
   peers   install the test peers into target/peers
   help    show this text";
@@ -43,7 +44,8 @@ fn main() -> ExitCode {
         ["peers"] => steps::peers(workspace()),
         ["bench", rest @ ..] => steps::bench(workspace(), rest),
         ["gate"] => steps::gate(workspace()),
-        ["test" | "gate" | "peers", extra, ..] => {
+        ["layout"] => steps::layout(workspace()),
+        ["test" | "gate" | "layout" | "peers", extra, ..] => {
             return misused(&format!("unexpected argument `{extra}`"));
         }
         [unknown, ..] => return misused(&format!("no command is named `{unknown}`")),

@@ -119,6 +119,13 @@ pub fn gate(workspace: &Path) -> Result<(), String> {
     Ok(())
 }
 
+/// Writes down anew which functions of the binary are to lie side by side.
+pub fn layout(workspace: &Path) -> Result<(), String> {
+    tools::install(workspace)?;
+    build(workspace)?;
+    run_bench(workspace, &["layout"])
+}
+
 /// Builds what is measured, as it is shipped, and what measures it.
 fn build(workspace: &Path) -> Result<(), String> {
     // One by one: together, each would be built with the features that the other wants.

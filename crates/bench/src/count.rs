@@ -3,6 +3,7 @@
 //! A path is walked twice, a short way and a long one; the difference has no start and no end in
 //! it. One client asks one question after the other.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -168,23 +169,7 @@ impl Cost {
 
 /// What one call takes, by the difference of two runs under callgrind.
 pub fn instructions(contestant: &Contestant, route: Route) -> anyhow::Result<Cost> {
-    let folder = TempDir::new()?;
-    let cost = |times: u64| -> anyhow::Result<Cost> {
-        let prefix = format!("callgrind.{times}");
-        let above = [
-            "valgrind".to_owned(),
-            "--quiet".to_owned(),
-            "--tool=callgrind".to_owned(),
-            // Otherwise chance decides which thread is next, and how long locks are spun on.
-            "--fair-sched=yes".to_owned(),
-            "--separate-threads=yes".to_owned(),
-            format!("--callgrind-out-file={}", folder.path().join(&prefix).display()),
-            // It complains of system calls that it does not know.
-            format!("--log-file={}", folder.path().join("log").display()),
-        ];
-        route.walk(contestant, &above, 1, times, |_| ())?;
-        read_threads(folder.path(), &prefix)
-    };
+    let cost = |times: u64| profiled(contestant, route, times, &[]);
     let calls = load::number(COUNT_LONG - COUNT_SHORT);
     let (long, short) = (cost(COUNT_LONG)?, cost(COUNT_SHORT)?);
     Ok(Cost {
@@ -193,13 +178,46 @@ pub fn instructions(contestant: &Contestant, route: Route) -> anyhow::Result<Cos
     })
 }
 
+/// The functions that a start, a few calls and an end run, by the names that the linker knows.
+pub fn functions(contestant: &Contestant, route: Route) -> anyhow::Result<BTreeSet<String>> {
+    let Cost { way, trail } = profiled(contestant, route, COUNT_SHORT, &["--demangle=no"])?;
+    Ok(way.functions.into_keys().chain(trail.functions.into_keys()).collect())
+}
+
+/// What a start, so many calls and an end take under callgrind.
+fn profiled(
+    contestant: &Contestant,
+    route: Route,
+    times: u64,
+    options: &[&str],
+) -> anyhow::Result<Cost> {
+    let folder = TempDir::new()?;
+    let mut above = vec![
+        "valgrind".to_owned(),
+        "--quiet".to_owned(),
+        "--tool=callgrind".to_owned(),
+        // Otherwise chance decides which thread is next, and how long locks are spun on.
+        "--fair-sched=yes".to_owned(),
+        "--separate-threads=yes".to_owned(),
+        format!("--callgrind-out-file={}", folder.path().join(PREFIX).display()),
+        // It complains of system calls that it does not know.
+        format!("--log-file={}", folder.path().join("log").display()),
+    ];
+    above.extend(options.iter().map(|option| (*option).to_owned()));
+    route.walk(contestant, &above, 1, times, |_| ())?;
+    read_threads(folder.path())
+}
+
+/// How the files of callgrind begin.
+const PREFIX: &str = "callgrind";
+
 /// The profiles of all threads: callgrind writes a file for each, with its number behind the prefix.
-fn read_threads(folder: &Path, prefix: &str) -> anyhow::Result<Cost> {
+fn read_threads(folder: &Path) -> anyhow::Result<Cost> {
     let mut cost = Cost { way: Profile::default(), trail: Profile::default() };
     let mut threads = 0;
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        let is_ours = |name: &str| name.strip_prefix(prefix).is_some_and(|n| n.starts_with('-'));
+        let is_ours = |name: &str| name.strip_prefix(PREFIX).is_some_and(|n| n.starts_with('-'));
         if !entry.file_name().to_str().is_some_and(is_ours) {
             continue;
         }

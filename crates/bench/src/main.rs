@@ -15,6 +15,7 @@ mod door;
 mod figures;
 mod gate;
 mod ids;
+mod layout;
 mod limit;
 mod limits;
 mod load;
@@ -90,6 +91,13 @@ enum Command {
         json: bool,
         /// The routes to count [default: all]
         routes: Vec<Route>,
+    },
+    /// Write down which functions a start and a call run; `cargo xtask layout` runs it
+    Layout {
+        #[arg(long, default_value = "target/gate/toolman")]
+        toolman: PathBuf,
+        #[arg(long, default_value = "crates/toolman/layout.txt")]
+        file: PathBuf,
     },
     /// Measure all gateways at all works; `cargo xtask bench` runs it
     Run(Run),
@@ -169,6 +177,7 @@ fn run_command(command: Command) -> anyhow::Result<()> {
         Command::LimitStdio { port, command } => limit::serve_stdio(&command, port),
         Command::Load(load) => run_load(load),
         Command::Run(run) => run_all(run),
+        Command::Layout { toolman, file } => layout::write(&absolute(&toolman)?, &file),
         Command::Gate { toolman, baseline } => gate::run(&absolute(&toolman)?, &baseline),
         Command::Count { toolman, json: true, routes, .. } => {
             let toolman = Contestant::Toolman(absolute(&toolman)?);
