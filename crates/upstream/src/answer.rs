@@ -14,6 +14,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::connection::number;
 use crate::error::Error;
 use crate::limits::{CALL_TOTAL_MAX, LINE_BYTES_MAX};
+use crate::sse::Remainder;
 use crate::web::{Body, Failure};
 
 /// The answer to a call.
@@ -54,6 +55,29 @@ pub type Farewell = Box<dyn FnOnce(Ending<'_>, u64) + Send>;
 /// Is told whose values were found in a result that comes.
 pub(crate) type Report = Box<dyn Fn(Vec<Name>) + Send>;
 
+/// What the rest of an answer comes over.
+pub(crate) struct Flow {
+    pub body: Body,
+    /// Where the body is a stream: the event of it that is the answer.
+    pub event: Option<Remainder>,
+}
+
+impl Flow {
+    async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+        let Some(event) = &mut self.event else { return self.body.next().await };
+        if event.is_over() {
+            return Ok(None);
+        }
+        let chunk = self.body.next().await?;
+        let data = chunk.map(|chunk| event.next(&chunk));
+        if event.is_over() {
+            // What else a stream says after its answer is for nobody.
+            std::mem::replace(&mut self.body, Body::over()).leave();
+        }
+        Ok(data)
+    }
+}
+
 /// A result that comes in pieces, as the server wrote it but for the values of secrets.
 pub struct Coming {
     upstream: UpstreamName,
@@ -62,7 +86,7 @@ pub struct Coming {
     first: Option<Bytes>,
     /// `None` once the end has come.
     passing: Option<Passing>,
-    body: Body,
+    flow: Flow,
     /// How long one piece may take.
     patience: Duration,
     /// When it must be over, however it comes.
@@ -81,18 +105,18 @@ struct Screen {
 }
 
 impl Coming {
-    /// Takes what has come of a response, if the rest can be passed on as it comes; gives the
-    /// body back otherwise.
+    /// Takes what has come of a response, if the rest can be passed on as it comes; gives that
+    /// back otherwise.
     pub(crate) fn begin(
         upstream: &UpstreamName,
         id: u64,
         start: &Bytes,
-        body: Body,
+        flow: Flow,
         patience: Duration,
-    ) -> Result<Coming, Body> {
-        let Some((passing, first)) = Passing::begin(start) else { return Err(body) };
+    ) -> Result<Coming, Flow> {
+        let Some((passing, first)) = Passing::begin(start) else { return Err(flow) };
         if passing.early_id().is_some_and(|theirs| number(&theirs) != Some(id)) {
-            return Err(body);
+            return Err(flow);
         }
         let (first, passing, upstream) = (Some(first), Some(passing), upstream.clone());
         let latest = Instant::now() + CALL_TOTAL_MAX;
@@ -102,7 +126,7 @@ impl Coming {
             id,
             first,
             passing,
-            body,
+            flow,
             patience,
             latest,
             passed,
@@ -178,7 +202,7 @@ impl Coming {
         }
         while let Some(passing) = &mut self.passing {
             let deadline = self.latest.min(Instant::now() + self.patience);
-            let chunk = timeout_at(deadline, self.body.next()).await;
+            let chunk = timeout_at(deadline, self.flow.next()).await;
             let chunk = chunk.map_err(|_| Error::Timeout {
                 upstream: self.upstream.clone(),
                 waited: self.patience,

@@ -3,9 +3,13 @@
 //! Reads nothing itself; the owner pushes chunks as they come. What the data means is not known
 //! here.
 
+mod remainder;
+
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes, BytesMut};
+
+pub use remainder::Remainder;
 
 /// How much of an oversized event is kept, to find out what it was about.
 const HEAD: usize = 4096;
@@ -78,6 +82,14 @@ impl Decoder {
     pub fn resume(&mut self) {
         let (last_id, retry) = (self.last_id.take(), self.retry);
         *self = Decoder { last_id, retry, ..Decoder::new(self.bytes_max) };
+    }
+
+    /// The data so far of an event that is more than so much in its first line, and not over yet.
+    pub fn unfinished(&self, bytes_min: usize) -> Option<Bytes> {
+        let has_none = matches!(self.data, Data::None) && !self.skips;
+        let value = self.buffer.strip_prefix(b"data:").filter(|_| has_none)?;
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        (value.len() > bytes_min).then(|| Bytes::copy_from_slice(value))
     }
 
     /// The identifier from which the stream can be resumed.

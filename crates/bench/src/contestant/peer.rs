@@ -210,7 +210,14 @@ fn agentgateway_config(port: u16, upstreams: &[Upstream]) -> serde_json::Value {
     let policies = serde_json::json!({"apiKey": {"mode": "strict", "keys": [{"key": TOKEN}]}});
     let route =
         serde_json::json!({"policies": policies, "backends": [{"mcp": {"targets": targets}}]});
-    serde_json::json!({"binds": [{"port": port, "listeners": [{"routes": [route]}]}]})
+    let anywhere = "127.0.0.1:0";
+    serde_json::json!({
+        // Its usual ports may be taken.
+        "config": {"adminAddr": anywhere, "statsAddr": anywhere, "readinessAddr": anywhere},
+        // By default it refuses results and lists that are part of the work.
+        "frontendPolicies": {"http": {"maxBufferSize": 128 * 1024 * 1024}},
+        "binds": [{"port": port, "listeners": [{"routes": [route]}]}],
+    })
 }
 
 #[cfg(test)]

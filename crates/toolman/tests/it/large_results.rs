@@ -68,6 +68,12 @@ async fn serve(mut stream: TcpStream, text: Arc<str>) {
             Some("wrong id") => format!(r#"{{"jsonrpc":"2.0","id":99999,"result":{result}}}"#),
             _ => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#),
         };
+        if let Some(order) =
+            arguments["order"].as_str().and_then(|order| order.strip_prefix("event"))
+        {
+            _ = writer.write_all(event(&frame, order).as_bytes()).await;
+            return;
+        }
         let breaks = arguments["order"] == "break";
         let sent = if breaks { frame.len() / 2 } else { frame.len() };
         let head = format!(
@@ -78,6 +84,21 @@ async fn serve(mut stream: TcpStream, text: Arc<str>) {
         if writer.write_all(&frame.as_bytes()[..sent]).await.is_err() || breaks {
             return;
         }
+    }
+}
+
+/// The same as an event of a stream that ends with its connection.
+fn event(frame: &str, order: &str) -> String {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+    let before = format!("{head}: hello\n\n");
+    match order {
+        " of two lines" => {
+            let at = frame.rfind(']').unwrap();
+            format!("{before}data: {}\ndata: {}\n\n", &frame[..at], &frame[at..])
+        }
+        " breaks" => format!("{before}data: {}", &frame[..frame.len() / 2]),
+        " with an id" => format!("{before}id: 1\nevent: message\ndata: {frame}\n\n"),
+        _ => format!("{before}event: message\r\ndata: {frame}\r\n\r\n"),
     }
 }
 
@@ -106,7 +127,7 @@ async fn large_result_over_http_passes_in_little_memory() {
     service.session().await;
     let before = peak_kib(service.pid);
     let expected = text();
-    for order in ["id first", "id last"] {
+    for order in ["id first", "id last", "event", "event of two lines"] {
         let answers = (0..3).map(|_| {
             let service = Arc::clone(&service);
             tokio::spawn(async move {
@@ -122,6 +143,10 @@ async fn large_result_over_http_passes_in_little_memory() {
     }
     let grown = peak_kib(service.pid) - before;
     assert!(grown < 3 * 2 * 1024, "{grown} KiB for three results under way");
+    // Of a stream that can be resumed the result is held, so that it can be had again.
+    let session = service.session().await;
+    let answer = big(&service, &session, "event with an id").await.json();
+    assert!(answer["result"]["content"][0]["text"] == expected.as_str());
 }
 
 #[tokio::test]
@@ -129,14 +154,16 @@ async fn result_that_breaks_off_breaks_its_own_answer_alone() {
     let _load = crate::MACHINE.read().await;
     let (_folder, service) = start().await;
     let session = service.session().await;
-    let mut stream = TcpStream::connect(&service.address).await.unwrap();
-    let body = call(1, "a_big", json!({"order": "break"})).to_string();
-    let request = service.post(&session, &body);
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = Vec::new();
-    _ = stream.read_to_end(&mut answer).await;
-    assert!(answer.starts_with(b"HTTP/1.1 200"), "it was under way");
-    assert!(!answer.ends_with(b"0\r\n\r\n"), "its end is missing, and can be seen to be");
+    for order in ["break", "event breaks"] {
+        let mut stream = TcpStream::connect(&service.address).await.unwrap();
+        let body = call(1, "a_big", json!({"order": order})).to_string();
+        let request = service.post(&session, &body);
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        _ = stream.read_to_end(&mut answer).await;
+        assert!(answer.starts_with(b"HTTP/1.1 200"), "it was under way");
+        assert!(!answer.ends_with(b"0\r\n\r\n"), "its end is missing, and can be seen to be");
+    }
     let wrong = big(&service, &session, "wrong id").await;
     assert!(wrong.body.contains("answers something else"), "{}", &wrong.body[..300]);
     assert_eq!(big(&service, &session, "").await.json()["id"], 7);

@@ -15,13 +15,13 @@ use tokio::time::{sleep, timeout};
 
 use super::incoming::{Source, number};
 use super::{Call, Connection, Listener, Loss, Wire};
-use crate::answer::{Answer, Coming};
+use crate::answer::{Answer, Coming, Flow};
 use crate::error::Error;
 use crate::limits::{
     FAREWELL_MAX, HELD_BYTES_MAX, LAST_POSTS_MAX, LINE_BYTES_MAX, POST_TIMEOUT, POSTS_MAX,
     REOPEN_DELAY_MAX, REOPEN_DELAY_MIN, RESUME_DELAY_MIN, RESUMES_MAX,
 };
-use crate::sse::{Decoder, Event};
+use crate::sse::{Decoder, Event, Remainder};
 use crate::streamable::{Streamable, Terms};
 use crate::web::{self, Body, Failure, Reply};
 
@@ -84,7 +84,7 @@ impl Connection {
         }
         if response.is_event_stream {
             let body = response.body;
-            return Box::pin(self.follow(http, &terms, id, body)).await.map(Answer::Whole);
+            return Box::pin(self.follow(http, &terms, (id, call), body)).await;
         }
         let mut body = response.body;
         let held_max = if call.may_come { HELD_BYTES_MAX } else { LINE_BYTES_MAX };
@@ -93,9 +93,10 @@ impl Connection {
         let body = if body.is_over() {
             held
         } else if call.may_come {
-            match Coming::begin(&self.0.upstream, id, &held, body, call.timeout) {
+            let flow = Flow { body, event: None };
+            match Coming::begin(&self.0.upstream, id, &held, flow, call.timeout) {
                 Ok(coming) => return Ok(Answer::Coming(Box::new(coming))),
-                Err(mut body) => {
+                Err(Flow { mut body, .. }) => {
                     let whole = Box::pin(web::read_on(&mut body, held, LINE_BYTES_MAX)).await;
                     whole.map_err(|failure| self.failed(failure))?
                 }
@@ -122,11 +123,11 @@ impl Connection {
         &self,
         http: &Streamable,
         terms: &Terms,
-        id: u64,
+        (id, call): (u64, &Call<'_>),
         mut body: Body,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<Answer, Error> {
         let mut decoder = Decoder::new(LINE_BYTES_MAX);
-        let mut resumes = 0;
+        let (mut resumes, mut may_come) = (0, call.may_come);
         loop {
             let reason = loop {
                 match body.next().await {
@@ -138,7 +139,16 @@ impl Connection {
                     resumes = 0;
                     if let Some(outcome) = self.take_event(id, event)? {
                         body.leave();
-                        return Ok(outcome);
+                        return Ok(Answer::Whole(outcome));
+                    }
+                }
+                // What has passed can't be resumed, so what could be is held instead.
+                may_come &= decoder.last_id().is_none();
+                if may_come && let Some(start) = decoder.unfinished(HELD_BYTES_MAX) {
+                    let flow = Flow { body, event: Some(Remainder::default()) };
+                    match Coming::begin(&self.0.upstream, id, &start, flow, call.timeout) {
+                        Ok(coming) => return Ok(Answer::Coming(Box::new(coming))),
+                        Err(flow) => (may_come, body) = (false, flow.body),
                     }
                 }
             };
@@ -154,7 +164,7 @@ impl Connection {
             let response = response.map_err(|failure| self.failed(failure))?;
             if response.status != StatusCode::OK || !response.is_event_stream {
                 let refused = self.refused(terms, http, None, response).await;
-                return refused.map_err(Connection::unanswered);
+                return refused.map(Answer::Whole).map_err(Connection::unanswered);
             }
             body = response.body;
             decoder.resume();

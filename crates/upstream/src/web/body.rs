@@ -49,6 +49,11 @@ impl Body {
         body
     }
 
+    /// One of which nothing more comes.
+    pub fn over() -> Body {
+        Body(Source::Over)
+    }
+
     pub(super) fn tls(incoming: Incoming) -> Body {
         Body(Source::Tls(incoming))
     }
