@@ -8,6 +8,7 @@ mod demo;
 mod dock;
 mod door;
 mod explain;
+mod handover;
 mod host;
 mod library;
 mod log;
@@ -43,7 +44,11 @@ fn main() -> ExitCode {
         return code;
     }
     forgo_core_dumps();
+    // From the first moment on, also while the key is in the environment still.
     hide_memory();
+    if let Err(problem) = handover::receive() {
+        terminal::complain(&format!("toolman: {problem}"));
+    }
     let cli = Cli::parse();
     report_panics();
     start_log();
@@ -102,8 +107,8 @@ fn forgo_core_dumps() {
     _ = setrlimit(Resource::Core, limit);
 }
 
-/// Other processes of this user, such as our servers, must read neither our memory nor our environment,
-/// which can't be emptied without `unsafe`. Only root may, from here on.
+/// Other processes of this user, such as our servers, must read neither our memory nor our environment. Only root may,
+/// from here on; what even root must not see in our environment is not in it (`handover`).
 fn hide_memory() {
     _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }

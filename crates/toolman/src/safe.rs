@@ -11,7 +11,7 @@ use secrets::store::Store;
 
 use crate::cli::{Cli, Misuse};
 use crate::secrets::desk;
-use crate::{data_dir, terminal};
+use crate::{data_dir, handover, terminal};
 
 /// The safe; nothing is read yet. `None` if there is no data directory.
 pub fn open(cli: &Cli) -> Option<Arc<Store>> {
@@ -57,7 +57,7 @@ fn sources(cli: &Cli) -> Sources {
         file: cli.key_file.clone(),
         fd: variable("SECRETS_KEY_FD"),
         command: cli.key_command.clone(),
-        text: variable("SECRETS_KEY").map(Into::into),
+        text: handover::key(),
         allows_weak: variable("ALLOW_INSECURE_SECRETS").is_some_and(|value| value == "1"),
     }
 }

@@ -84,14 +84,15 @@ fn decide(shelf: &Shelf<'_>, one: &Waiting, asked: &Approve) -> anyhow::Result<b
     let name = tame(&format!("{}/{}", one.namespace, one.file));
     let before = shelf.served(&one.namespace, &one.file)?;
     let what = if before.is_some() { "changed" } else { "new" };
-    let shown = diff(&before.unwrap_or_default(), &one.text);
+    let shown = diff(before.as_deref().unwrap_or_default(), &one.text);
     terminal::print(&format!("{name} ({what}), written by a model:\n{shown}\n"))?;
     let verb = if asked.reject { "throw it away" } else { "put it in place" };
     if !asked.yes && !is_yes(&format!("{verb}? [y/N] "))? {
         terminal::print("left as it is\n")?;
         return Ok(true);
     }
-    let is_done = if asked.reject { shelf.reject(one)? } else { shelf.approve(one)? };
+    let is_done =
+        if asked.reject { shelf.reject(one)? } else { shelf.approve(one, before.as_deref())? };
     let said = match (is_done, asked.reject) {
         (true, true) => format!("threw away {name}\n"),
         (true, false) => format!("approved {name}; it is served after the next reload\n"),

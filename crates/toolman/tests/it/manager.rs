@@ -1,7 +1,9 @@
 //! The manager: its tools, driven through its own doors, with a core in another process.
 
 mod approval;
+mod at_once;
 mod compose;
+mod doors;
 mod paths;
 mod sdks;
 mod secrets;
