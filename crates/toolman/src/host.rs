@@ -355,7 +355,7 @@ fn own_binary() -> String {
 }
 
 /// The file to read: the one that is named, else one that lies here under a usual name.
-fn file(cli: &Cli) -> Option<PathBuf> {
+pub fn file(cli: &Cli) -> Option<PathBuf> {
     let named = || std::env::var_os("TOOLMAN_CONFIG_PATH").map(PathBuf::from);
     let here =
         || ["tools.toml", "toolman.json"].map(PathBuf::from).into_iter().find(|path| path.exists());

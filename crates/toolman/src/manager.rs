@@ -2,6 +2,7 @@
 
 mod cores;
 mod diff;
+mod proposals;
 pub mod review;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -47,7 +47,7 @@ impl From<Approval> for config::dock::Approval {
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct Approve {
-    /// The file, as `NAMESPACE/FILE` [default: all that wait, one after another]
+    /// The file, as `NAMESPACE/FILE`, or the server, as `servers/NAME` [default: all that wait, one after another]
     pub file: Option<String>,
     /// List what waits, and change nothing
     #[arg(long, conflicts_with_all = ["reject", "yes"])]

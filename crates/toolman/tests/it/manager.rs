@@ -5,6 +5,7 @@ mod at_once;
 mod compose;
 mod doors;
 mod paths;
+mod proposals;
 mod sdks;
 mod secrets;
 mod story;
