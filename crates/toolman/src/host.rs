@@ -177,10 +177,12 @@ impl Plan {
         })
     }
 
-    /// The same, with a master key made where a server declares a secret and there is none.
+    /// The same, with a master key made where there is none, so that a newcomer needs nothing.
     pub fn with_key(mut self, cli: &Cli) -> Plan {
         let mut members = self.settings.upstreams.iter();
-        if members.any(|member| !member.upstream.launch.secrets().is_empty()) {
+        let is_needed = members.any(|member| !member.upstream.launch.secrets().is_empty());
+        // A keyring that nobody needs is not opened to see whether it has a key.
+        if is_needed || !safe::is_key_named(cli) {
             self.safe = safe::open(cli);
         }
         // Those who need it will say so, too; the others serve.

@@ -51,6 +51,12 @@ pub fn check_key(cli: &Cli) -> Result<(), Misuse> {
     }
 }
 
+/// Whether somebody has said where the master key is.
+pub fn is_key_named(cli: &Cli) -> bool {
+    let Sources { file, fd, command, text, .. } = sources(cli);
+    file.is_some() || fd.is_some() || command.is_some() || text.is_some()
+}
+
 fn sources(cli: &Cli) -> Sources {
     let variable = |name| std::env::var(name).ok();
     Sources {
