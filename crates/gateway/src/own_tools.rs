@@ -23,6 +23,7 @@ use crate::Member;
 use crate::limits::{OWN_ANSWERS_MAX, OWN_PIPE_BYTES};
 
 type Answer = Pin<Box<dyn Future<Output = Result<Value, String>> + Send>>;
+type Check = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// An upstream made of functions.
 #[derive(Clone)]
@@ -32,6 +33,8 @@ pub struct OwnTools {
     instructions: Option<String>,
     call_timeout: Duration,
     tools: Vec<Tool>,
+    /// What is done after each call, before anybody is told what it gave.
+    check: Option<Arc<dyn Fn() -> Check + Send + Sync>>,
 }
 
 /// A function as a tool.
@@ -99,8 +102,19 @@ impl OwnTools {
     /// Tools under this name, which is the prefix of theirs.
     pub fn new(name: &str) -> Result<OwnTools, NameError> {
         let (name, namespace) = (name.parse()?, name.parse()?);
-        let tools = Vec::new();
-        Ok(OwnTools { name, namespace, instructions: None, call_timeout: CALL_TIMEOUT, tools })
+        let (tools, call_timeout) = (Vec::new(), CALL_TIMEOUT);
+        Ok(OwnTools { name, namespace, instructions: None, call_timeout, tools, check: None })
+    }
+
+    /// Has something done after each call, before anybody is told what it gave.
+    #[must_use]
+    pub fn checking<F, R>(mut self, check: F) -> OwnTools
+    where
+        F: Fn() -> R + Send + Sync + 'static,
+        R: Future<Output = ()> + Send + 'static,
+    {
+        self.check = Some(Arc::new(move || Box::pin(check())));
+        self
     }
 
     /// The same under bare names.
@@ -224,7 +238,11 @@ impl OwnTools {
         };
         let block = |text: &str| json!([{"type": "text", "text": text}]);
         let is_structured = tool.definition.get("outputSchema").is_some();
-        Ok(match tool.run(arguments).await {
+        let given = tool.run(arguments).await;
+        if let Some(check) = &self.check {
+            check().await;
+        }
+        Ok(match given {
             Ok(value) if value.is_object() => {
                 json!({"content": block(&value.to_string()), "structuredContent": value})
             }

@@ -3,11 +3,12 @@
 //! The kernel resolves each path, from an open folder, without `..`, links and other file systems' tricks; there
 //! is no moment between looking and opening.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use rustix::fs::{
     AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, ResolveFlags, fstat, mkdirat, openat2,
@@ -16,7 +17,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::error::Error;
-use crate::limits::{DEPTH_MAX, ENTRIES_MAX};
+use crate::limits::{DEPTH_MAX, ENTRIES_MAX, LOCK_PAUSE, LOCK_WAIT_MAX};
 
 const BENEATH: ResolveFlags =
     ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
@@ -175,14 +176,28 @@ impl Root {
             .map_err(|error| failed(to, "made", error.into()))
     }
 
-    /// Waits to be the only one who holds a file for that; until it is dropped.
+    /// Waits to be the only one who holds a file for that; until it is dropped. It says who holds it.
     pub fn lock(&self, path: &str) -> Result<File, Error> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let wrong = |error: io::Error| failed(path, "locked", error);
         check(path)?;
         let file = openat2(&self.folder, path, flags, Mode::RUSR | Mode::WUSR, BENEATH);
-        let file = File::from(file.map_err(|error| wrong(error.into()))?);
-        file.lock().map_err(wrong)?;
+        let mut file = File::from(file.map_err(|error| wrong(error.into()))?);
+        let latest = Instant::now() + LOCK_WAIT_MAX;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::Error(error)) => return Err(wrong(error)),
+                Err(TryLockError::WouldBlock) if Instant::now() > latest => {
+                    let mut holder = String::new();
+                    _ = file.take(20).read_to_string(&mut holder);
+                    return Err(Error::Locked { holder: holder.trim().to_owned() });
+                }
+                Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+            }
+        }
+        // For those who wait in vain; without it they wait as well.
+        _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
         Ok(file)
     }
 

@@ -8,6 +8,7 @@ use config::dock::{Approval, Folder, check_name, folders, read};
 use secrets::ledger::Status;
 use secrets::names::Name;
 use serde::Serialize;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use upstream::launch::Spawner;
 use upstream::python::environment::Interpreter;
@@ -17,6 +18,7 @@ use upstream::python::scan::{self, Findings, Source};
 use crate::beneath::Root;
 use crate::core::Core;
 use crate::error::Error;
+use crate::limits::CALLS_MAX;
 use crate::names::NamespaceName;
 use crate::shelf::Shelf;
 use crate::sources::Settings;
@@ -82,6 +84,10 @@ pub struct Desk {
     pub sources: Settings,
     pub clock: fn() -> String,
     pub started: Instant,
+    /// Held by whoever adds a package.
+    pub adding: tokio::sync::Mutex<()>,
+    /// How many calls may still begin.
+    pub calls: Arc<Semaphore>,
     python: PathBuf,
     /// Which Python each program is, as far as that was asked.
     interpreters: tokio::sync::Mutex<HashMap<PathBuf, Interpreter>>,
@@ -102,6 +108,8 @@ impl Desk {
             sources: Settings::read(|name| std::env::var(name).ok()).map_err(Error::Source)?,
             clock,
             started: Instant::now(),
+            adding: tokio::sync::Mutex::default(),
+            calls: Arc::new(Semaphore::new(CALLS_MAX)),
             python: places.python,
             interpreters: tokio::sync::Mutex::default(),
         })

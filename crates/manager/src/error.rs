@@ -28,6 +28,11 @@ pub enum Error {
     #[error("`{path}` can't be {deed}: {error}")]
     File { path: String, deed: &'static str, error: io::Error },
 
+    #[error(
+        "another process ({holder}) has changed files for a while; try again when it has ended"
+    )]
+    Locked { holder: String },
+
     #[error("{0}")]
     Secret(String),
 

@@ -10,6 +10,14 @@ pub const ENTRIES_MAX: usize = 10_000;
 pub const DEPTH_MAX: usize = 64;
 /// How long a call of one of our tools may take: packages may have to be installed.
 pub const CALL_TIME_MAX: Duration = Duration::from_mins(11);
+/// Calls of our tools at once; more wait.
+pub const CALLS_MAX: usize = 64;
+/// How long another process may hold the lock of the files.
+pub const LOCK_WAIT_MAX: Duration = Duration::from_secs(10);
+/// How long to wait before the lock is tried again.
+pub const LOCK_PAUSE: Duration = Duration::from_millis(5);
+/// How often a change is begun anew, because somebody was quicker.
+pub const EDITS_MAX: usize = 5;
 /// Versions of one file that are kept.
 pub const VERSIONS_MAX: usize = 100;
 /// Packages that are asked for in one call.

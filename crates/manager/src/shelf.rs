@@ -4,6 +4,8 @@
 
 use std::fs::File;
 
+use config::dock::Approval;
+
 use crate::beneath::Root;
 use crate::error::Error;
 use crate::history::{Author, History};
@@ -87,15 +89,53 @@ impl Shelf<'_> {
     /// Lays a text aside.
     pub fn lay_aside(&self, namespace: &str, file: &str, text: &str) -> Result<(), Error> {
         let _lock = self.lock()?;
+        self.lay_aside_locked(namespace, file, text)
+    }
+
+    fn lay_aside_locked(&self, namespace: &str, file: &str, text: &str) -> Result<(), Error> {
         self.data.make_folder(&format!("pending/{namespace}"))?;
         self.data.replace(&format!("pending/{namespace}/{file}"), text.as_bytes())
     }
 
-    /// Puts a text in place that has waited, if it is still the one that was shown; whether it was.
-    pub fn approve(&self, shown: &Waiting) -> Result<bool, Error> {
+    /// The text that a change begins with: what waits, where all that is new waits, else what is served.
+    pub fn newest(&self, namespace: &str, file: &str, approval: Approval) -> Result<String, Error> {
+        let waiting = match approval {
+            Approval::Required => self.waiting(namespace, file)?,
+            Approval::Auto => None,
+        };
+        let text = waiting.map_or_else(|| self.served(namespace, file), |text| Ok(Some(text)))?;
+        Ok(text.unwrap_or_default())
+    }
+
+    /// Changes a file for a model while nobody else can: the new text is put in place, or laid aside, as it was decided.
+    /// Where `change` gives none, all stays as it is. Whether there was one.
+    pub fn edit(
+        &self,
+        namespace: &str,
+        file: &str,
+        approval: Approval,
+        change: impl FnOnce(&str) -> Result<Option<String>, Error>,
+    ) -> Result<bool, Error> {
+        let _lock = self.lock()?;
+        let Some(text) = change(&self.newest(namespace, file, approval)?)? else {
+            return Ok(false);
+        };
+        match approval {
+            Approval::Auto => {
+                self.put_locked(namespace, file, &text, (Author::Model, "written"))?;
+            }
+            Approval::Required => self.lay_aside_locked(namespace, file, &text)?,
+        }
+        Ok(true)
+    }
+
+    /// Puts a text in place that has waited, if it and what it replaces are still what was shown; whether they were.
+    pub fn approve(&self, shown: &Waiting, before: Option<&str>) -> Result<bool, Error> {
         let _lock = self.lock()?;
         let Waiting { namespace, file, text } = shown;
-        if self.waiting(namespace, file)?.as_ref() != Some(text) {
+        if self.waiting(namespace, file)?.as_ref() != Some(text)
+            || self.served(namespace, file)?.as_deref() != before
+        {
             return Ok(false);
         }
         self.put_locked(namespace, file, text, (Author::Model, "approved"))?;

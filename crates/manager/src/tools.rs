@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use gateway::own_tools::{OwnTools, Tool};
 use serde_json::{Value, json};
+use tokio::runtime::Handle;
 
 use crate::desk::Desk;
 use crate::error::Error;
@@ -60,8 +61,18 @@ impl Described<'_> {
         let schema = object(&self.input, self.required);
         let desk = Arc::clone(desk);
         let call = move |arguments| {
+            let calls = Arc::clone(&desk.calls);
             let running = run(Arc::clone(&desk), arguments);
-            async move { running.await.map_err(|error| error.to_string()) }
+            async move {
+                // It waits for files, locks and the safe, which may take seconds: not on a thread that serves others.
+                let _permit = calls.acquire_owned().await;
+                let here = Handle::current();
+                let ended = tokio::task::spawn_blocking(move || here.block_on(running));
+                match ended.await {
+                    Ok(ended) => ended.map_err(|error| error.to_string()),
+                    Err(_) => Err("a fault of our own; see the log of the manager".to_owned()),
+                }
+            }
         };
         let effect = self.effect;
         let hints = json!({

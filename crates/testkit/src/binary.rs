@@ -83,6 +83,7 @@ impl Folder {
             "SECRETS_KEY_FILE",
             "VISUAL",
             "CORE_PORT",
+            "CORE_TOKEN",
             "CORE_URL",
             "CORS_ORIGINS",
             "ENABLE_FS_WATCHER",

@@ -25,7 +25,7 @@ pub async fn run(cli: &Cli, connect: &ConnectStdio) -> anyhow::Result<i32> {
     let settings = settings(cli, connect)?;
     expect_client()?;
     let stop = stop_on_signals()?;
-    let gateway = Gateway::start(settings, &spawner());
+    let gateway = Gateway::start(settings, &spawner(None).await);
     gateway.become_bridge();
     let caller = gateway::auth::local(cli.agent.as_deref());
     serve(&gateway, caller, &gateway.place(), stop).await;

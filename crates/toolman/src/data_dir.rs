@@ -53,6 +53,13 @@ fn home(variable: &str, usual: &str) -> Option<PathBuf> {
     Some(folder.join("toolman"))
 }
 
+/// The folder that namespaces are put into, with nothing in it. TD-33
+pub fn make_tools(cli: &Cli) -> anyhow::Result<()> {
+    let tools = open(cli)?.join("tools");
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&tools);
+    made.map_err(|error| unusable(&tools, &error).into())
+}
+
 /// What a newcomer finds in the data directory: one namespace with one tool. TD-34
 pub fn make_starter(cli: &Cli) -> anyhow::Result<()> {
     let tools = open(cli)?.join("tools");

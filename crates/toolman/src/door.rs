@@ -20,7 +20,8 @@ use crate::host::Plan;
 const FILES_WANTED: u64 = 8_192;
 
 /// The door as the environment and the file say, without TLS.
-pub fn settings(plan: &Plan, keys: Keys) -> Result<Settings, Misuse> {
+pub fn settings(plan: &Plan, mut keys: Keys) -> Result<Settings, Misuse> {
+    admit_agents(&mut keys, &plan.http);
     let mut settings = plain(&plan.http, &plan.variables, keys);
     let place = |(path, scope): &(String, Scope)| (path.clone(), Place::new(scope.clone()));
     settings.places = plan.endpoints.iter().map(place).collect();
@@ -28,8 +29,8 @@ pub fn settings(plan: &Plan, keys: Keys) -> Result<Settings, Misuse> {
     Ok(settings)
 }
 
-/// The same with nothing but `/mcp`.
-pub fn plain(http: &Http, variables: &Variables, mut keys: Keys) -> Settings {
+/// Lets those in whom the file names; what each may do there is a matter of policies.
+fn admit_agents(keys: &mut Keys, http: &Http) {
     for token in &http.tokens {
         let sha256 = match &token.secret {
             Secret::Sha256(sha256) => *sha256,
@@ -38,6 +39,10 @@ pub fn plain(http: &Http, variables: &Variables, mut keys: Keys) -> Settings {
         keys.add(sha256, Some(&token.agent));
     }
     keys.trust(http.trusted_peers.clone());
+}
+
+/// A door with nothing but `/mcp`, for those alone whom the keys know.
+pub fn plain(http: &Http, variables: &Variables, keys: Keys) -> Settings {
     let mut settings = Settings::new(keys);
     // TD-112
     settings.has_sse = variables.has_sse.or(http.legacy_sse).unwrap_or(true);

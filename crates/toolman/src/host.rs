@@ -24,6 +24,7 @@ use upstream::launch::Spawner;
 use crate::cli::{Cli, Command, Misuse};
 use crate::dock::Site;
 use crate::library::Library;
+use crate::manager::Beside;
 use crate::reload::Reloader;
 use crate::trail::Trail;
 use crate::{data_dir, demo, log, safe, secrets, terminal};
@@ -36,6 +37,14 @@ pub struct Host {
     pub reloader: Option<Arc<Reloader>>,
     /// Wishes for that, as signals.
     pub hangups: Option<Signal>,
+    /// What starts the processes of this program.
+    pub spawner: Arc<Spawner>,
+    /// Where the secrets are, if there is a place for them.
+    pub safe: Option<Arc<Store>>,
+    /// How the trail is kept, if it is.
+    pub audit: Option<Audit>,
+    /// The manager in the same process, if there is one.
+    pub manager: Option<Beside>,
     trail: Option<Trail>,
 }
 
@@ -83,6 +92,14 @@ impl Plan {
         let path = file(cli).unwrap_or_else(|| PathBuf::from("tools.toml"));
         let (variables, config) = with_variables(cli, read(&path))?;
         Plan::of(config, Source::File(path), variables)
+    }
+
+    /// The same for a service: a data directory that is named and has nothing yet is made, and filled later.
+    pub fn read_or_begin(cli: &Cli) -> anyhow::Result<Plan> {
+        if file(cli).is_none() && cli.data_dir.is_some() {
+            data_dir::make_tools(cli)?;
+        }
+        Ok(Plan::read(cli)?)
     }
 
     /// The same, but a demo where there is no `tools.toml` and none was asked for.
@@ -160,10 +177,12 @@ impl Plan {
         })
     }
 
-    /// The same, with a master key made where a server declares a secret and there is none.
+    /// The same, with a master key made where there is none, so that a newcomer needs nothing.
     pub fn with_key(mut self, cli: &Cli) -> Plan {
         let mut members = self.settings.upstreams.iter();
-        if members.any(|member| !member.upstream.launch.secrets().is_empty()) {
+        let is_needed = members.any(|member| !member.upstream.launch.secrets().is_empty());
+        // A keyring that nobody needs is not opened to see whether it has a key.
+        if is_needed || !safe::is_key_named(cli) {
             self.safe = safe::open(cli);
         }
         // Those who need it will say so, too; the others serve.
@@ -204,9 +223,8 @@ impl Plan {
     pub async fn start(self, cli: &Cli) -> Result<Host, Misuse> {
         let has_folders = self.has_folders();
         let mut settings = Settings { library: Arc::new(Library::of(cli)), ..self.settings };
-        let spawner = Spawner::with_secrets(own_binary(), self.safe.or_else(|| safe::open(cli)));
-        log::hide_by(spawner.veil());
-        spawner.hide_secrets().await;
+        let safe = self.safe.or_else(|| safe::open(cli));
+        let spawner = spawner(safe.clone()).await;
         let fixed = settings.upstreams.clone();
         let site = if has_folders {
             let (data, dock) = (data_dir::folder(cli)?, (self.dock, self.has_tools));
@@ -228,12 +246,11 @@ impl Plan {
         }
         let gateway = Gateway::start(settings, &spawner);
         let reloader = site.map(|site| Arc::new(Reloader::new(site, fixed, gateway.clone())));
-        let audit = self.audit.filter(|audit| audit.enabled).map(|audit| Audit {
-            retention_days: self.variables.retention_days.unwrap_or(audit.retention_days),
-            ..audit
-        });
-        let trail = audit.and_then(|audit| Trail::start(cli, &audit, &gateway, spawner.veil()));
-        Ok(Host { gateway, source: self.source, reloader, hangups: self.hangups, trail })
+        let audit = audit_of(self.audit, &self.variables);
+        let trail = audit.as_ref();
+        let trail = trail.and_then(|audit| Trail::start(cli, audit, &gateway, spawner.veil()));
+        let (source, hangups, manager) = (self.source, self.hangups, None);
+        Ok(Host { gateway, source, reloader, hangups, spawner, safe, audit, manager, trail })
     }
 
     /// What the file says of the audit trail, if there is a file.
@@ -257,6 +274,9 @@ impl Host {
     /// Ends all servers, and writes down what was not yet.
     pub async fn stop(self) {
         self.gateway.stop().await;
+        if let Some(manager) = self.manager {
+            manager.stop().await;
+        }
         if let Some(trail) = self.trail {
             trail.finish();
         }
@@ -286,8 +306,15 @@ pub fn with_variables<T>(cli: &Cli, loaded: Result<T, Misuse>) -> Result<(Variab
     }
 }
 
+/// How the trail is kept, unless it is not.
+pub fn audit_of(audit: Option<Audit>, variables: &Variables) -> Option<Audit> {
+    let audit = audit.filter(|audit| audit.enabled)?;
+    let retention_days = variables.retention_days.unwrap_or(audit.retention_days);
+    Some(Audit { retention_days, ..audit })
+}
+
 /// Does what can be done at once about settings, and says what can't.
-fn variables_hold(variables: &Variables, log_level: Option<&str>) {
+pub fn variables_hold(variables: &Variables, log_level: Option<&str>) {
     if let Some(level) = variables.log_level.or(log_level) {
         log::set_level(level);
     }
@@ -311,9 +338,14 @@ fn docked(cli: &Cli) -> Option<PathBuf> {
     tools.is_dir().then_some(tools)
 }
 
-/// Starts servers below guards of ours, without secrets for them.
-pub fn spawner() -> Arc<Spawner> {
-    Spawner::new(own_binary())
+/// Starts processes below guards of ours; from now on no log holds a value of the safe.
+///
+/// There is one for all of this program.
+pub async fn spawner(safe: Option<Arc<Store>>) -> Arc<Spawner> {
+    let spawner = Spawner::with_secrets(own_binary(), safe);
+    log::hide_by(spawner.veil());
+    spawner.hide_secrets().await;
+    spawner
 }
 
 /// Our own binary, which is the guard too, even when its file is replaced meanwhile.
@@ -325,7 +357,7 @@ fn own_binary() -> String {
 }
 
 /// The file to read: the one that is named, else one that lies here under a usual name.
-fn file(cli: &Cli) -> Option<PathBuf> {
+pub fn file(cli: &Cli) -> Option<PathBuf> {
     let named = || std::env::var_os("TOOLMAN_CONFIG_PATH").map(PathBuf::from);
     let here =
         || ["tools.toml", "toolman.json"].map(PathBuf::from).into_iter().find(|path| path.exists());

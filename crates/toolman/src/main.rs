@@ -8,10 +8,12 @@ mod demo;
 mod dock;
 mod door;
 mod explain;
+mod handover;
 mod host;
 mod library;
 mod log;
 mod manager;
+mod panics;
 mod plan;
 mod prompt;
 mod reload;
@@ -29,7 +31,6 @@ mod toolset;
 mod trail;
 mod up;
 
-use std::backtrace::BacktraceStatus;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -43,9 +44,13 @@ fn main() -> ExitCode {
         return code;
     }
     forgo_core_dumps();
+    // From the first moment on, also while the key is in the environment still.
     hide_memory();
+    if let Err(problem) = handover::receive() {
+        terminal::complain(&format!("toolman: {problem}"));
+    }
     let cli = Cli::parse();
-    report_panics();
+    panics::report();
     start_log();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let outcome = match runtime {
@@ -102,22 +107,10 @@ fn forgo_core_dumps() {
     _ = setrlimit(Resource::Core, limit);
 }
 
-/// Other processes of this user, such as our servers, must read neither our memory nor our environment,
-/// which can't be emptied without `unsafe`. Only root may, from here on.
+/// Other processes of this user, such as our servers, must read neither our memory nor our environment. Only root may,
+/// from here on; what even root must not see in our environment is not in it (`handover`).
 fn hide_memory() {
     _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-}
-
-/// What a panic says may hold the text that it is about, and so the value of a secret.
-fn report_panics() {
-    std::panic::set_hook(Box::new(|panic| {
-        let backtrace = std::backtrace::Backtrace::capture();
-        let shown = match backtrace.status() {
-            BacktraceStatus::Captured => format!("\n{backtrace}"),
-            _ => String::new(),
-        };
-        terminal::complain(&format!("toolman: a fault of our own: {panic}{shown}"));
-    }));
 }
 
 /// Logs go to stderr: stdout belongs to the protocol, or to what was asked for.

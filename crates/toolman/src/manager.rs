@@ -2,6 +2,7 @@
 
 mod cores;
 mod diff;
+mod proposals;
 pub mod review;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -10,8 +11,11 @@ use std::time::SystemTime;
 
 use audit::calendar;
 use catalog::surface::Surface;
+use config::Config;
+use config::audit::Audit;
 use config::dock::{Approval, Dock};
 use config::http::Http;
+use config::variables::Variables;
 use gateway::auth::Keys;
 use gateway::{Gateway, Settings};
 use manager::core::Core;
@@ -22,11 +26,14 @@ use secrets::ledger::Ledger;
 use secrets::store::Store;
 use server::http::Settings as Door;
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use upstream::launch::Spawner;
 
 use crate::cli::manager::Manager;
 use crate::cli::{Cli, Misuse, Up};
 use crate::dock::watch::{self, Watched};
 use crate::host::{self, Host, stop_on_signals};
+use crate::trail::Trail;
 use crate::{data_dir, door, safe, secrets as safe_commands, serve, terminal, up};
 
 use cores::{Local, Remote};
@@ -43,53 +50,105 @@ struct Wanted<'a> {
     core: Arc<dyn Core>,
     dock: &'a Dock,
     approval: Approval,
-    http: &'a Http,
+    door: &'a Door,
+    log_level: &'a str,
     ports: (u16, u16),
-    session_ttl_hours: f64,
+    safe: Arc<Store>,
+    spawner: Arc<Spawner>,
+}
+
+/// A manager in the process of its core.
+pub struct Beside {
+    pub address: SocketAddr,
+    gateway: Gateway,
+    serving: JoinHandle<()>,
+    trail: Option<Trail>,
+}
+
+impl Beside {
+    /// Waits for the calls under way, and writes down what was not yet; it ends by the signals that the core ends by.
+    pub async fn stop(self) {
+        _ = self.serving.await;
+        self.gateway.stop().await;
+        if let Some(trail) = self.trail {
+            trail.finish();
+        }
+    }
 }
 
 pub async fn run(cli: &Cli, asked: &Manager) -> anyhow::Result<i32> {
     safe::check_key(cli)?;
     let (variables, config) = host::with_variables(cli, host::configuration(cli))?;
-    let http = config.as_ref().map(|config| config.http.clone()).unwrap_or_default();
-    let dock = host::dock_of(config.and_then(|config| config.dock).unwrap_or_default())?;
+    let Settled { http, dock, audit, log_level } = Settled::of(config, &variables)?;
     let listen = asked.listen.map_or_else(|| usual(PORT), Ok)?;
     let token = serve::token(cli, asked.token_file.as_deref(), &http, listen)?;
-    let remote = Arc::new(Remote::find(cli, &token)?);
+    let remote = Arc::new(Remote::find(cli, asked, &http, &token)?);
     let settings = door::plain(&http, &variables, Keys::new(&token));
     let listener = up::bind(listen)?;
     let address = listener.local_addr()?;
+    let safe = Arc::new(safe::required(cli)?);
+    let spawner = host::spawner(Some(Arc::clone(&safe))).await;
     let wanted = Wanted {
         core: Arc::clone(&remote) as Arc<dyn Core>,
         dock: &dock,
         approval: asked.approval.map(Into::into).or(dock.approval).unwrap_or(Approval::Required),
-        http: &http,
+        door: &settings,
+        log_level: &log_level,
         ports: (remote.port(), address.port()),
-        session_ttl_hours: hours(&settings),
+        safe,
+        spawner: Arc::clone(&spawner),
     };
     let desk = Arc::new(desk(cli, wanted)?);
     if let Some(quiet) = dock.watches {
         tokio::spawn(watch::watch(Watch(Arc::clone(&desk)), quiet));
     }
     let gateway = open(&desk, door::spoken(&http, &variables));
+    let trail = audit.and_then(|audit| Trail::start(cli, &audit, &gateway, spawner.veil()));
     let stop = stop_on_signals()?;
     let door = server::http::serve(gateway.clone(), listener, settings, stop.clone());
     let serving = tokio::spawn(door);
     gateway.ready().await;
     terminal::print(&format!("toolman's manager serves http://{address}/mcp\n"))?;
-    _ = serving.await;
-    gateway.stop().await;
+    Beside { address, gateway, serving, trail }.stop().await;
     Ok(0)
 }
 
-/// Serves the manager beside a core in the same process; where, if there are folders that it could manage.
+/// What file and environment say together of a manager in a process of its own.
+struct Settled {
+    http: Http,
+    dock: Dock,
+    audit: Option<Audit>,
+    log_level: String,
+}
+
+impl Settled {
+    fn of(config: Option<Config>, variables: &Variables) -> Result<Settled, Misuse> {
+        let (mut http, mut dock, mut audit, mut level) = (Http::default(), None, None, None);
+        if let Some(config) = config {
+            (http, dock, audit, level) =
+                (config.http, config.dock, config.audit, config.rulebook.log_level);
+        }
+        host::variables_hold(variables, level.as_deref());
+        let log_level = shown_level(variables.log_level.or(level.as_deref()));
+        let audit = host::audit_of(Some(audit.unwrap_or_default()), variables);
+        Ok(Settled { http, dock: host::dock_of(dock.unwrap_or_default())?, audit, log_level })
+    }
+}
+
+/// The level that holds: what is said in our own words counts for more than `LOG_LEVEL`.
+fn shown_level(level: Option<&str>) -> String {
+    let own = ["TOOLMAN_LOG", "RUST_LOG"].into_iter().find_map(|name| std::env::var(name).ok());
+    own.or_else(|| level.map(str::to_owned)).unwrap_or_else(|| "warn".to_owned())
+}
+
+/// Serves the manager beside a core in the same process, if there are folders that it could manage.
 ///
 /// Whatever is wrong with it is said, and harms the core in no way.
 ///
 /// `core` is the token that clients show, and where the core is served.
-pub fn beside(cli: &Cli, up: &Up, host: &Host, core: (&str, SocketAddr)) -> Option<SocketAddr> {
+pub fn beside(cli: &Cli, up: &Up, host: &Host, core: (&str, SocketAddr)) -> Option<Beside> {
     match start_beside(cli, up, host, core) {
-        Ok(address) => address,
+        Ok(beside) => beside,
         Err(error) => {
             terminal::complain(&format!("toolman: there is no manager: {error:#}"));
             None
@@ -102,7 +161,7 @@ fn start_beside(
     up: &Up,
     host: &Host,
     (token, core_address): (&str, SocketAddr),
-) -> anyhow::Result<Option<SocketAddr>> {
+) -> anyhow::Result<Option<Beside>> {
     let Some(reloader) = &host.reloader else { return Ok(None) };
     let listener = listener_beside(up, core_address.ip())?;
     let address = listener.local_addr()?;
@@ -111,18 +170,25 @@ fn start_beside(
     let settings = door::plain(&http, &variables, Keys::new(token));
     let core = Local { gateway: host.gateway.clone(), reloader: Arc::clone(reloader) };
     let dock = reloader.dock();
+    // What it starts and what it hides are one with the core; what is hidden in its answers is written into its own trail.
+    let spawner = host.spawner.twin();
+    let safe = host.safe.clone().map_or_else(|| safe::required(cli).map(Arc::new), Ok)?;
     let wanted = Wanted {
         core: Arc::new(core),
         dock,
         approval: up.approval.map(Into::into).or(dock.approval).unwrap_or(Approval::Auto),
-        http: &http,
+        door: &settings,
+        log_level: &shown_level(variables.log_level),
         ports: (core_address.port(), address.port()),
-        session_ttl_hours: hours(&settings),
+        safe,
+        spawner: Arc::clone(&spawner),
     };
     let gateway = open(&Arc::new(desk(cli, wanted)?), door::spoken(&http, &variables));
+    let trail = host.audit.as_ref();
+    let trail = trail.and_then(|audit| Trail::start(cli, audit, &gateway, spawner.veil()));
     let stop = stop_on_signals()?;
-    tokio::spawn(server::http::serve(gateway, listener, settings, stop));
-    Ok(Some(address))
+    let serving = tokio::spawn(server::http::serve(gateway.clone(), listener, settings, stop));
+    Ok(Some(Beside { address, gateway, serving, trail }))
 }
 
 /// The address beside a core: the usual one, else the next that is free.
@@ -165,27 +231,27 @@ fn usual(port: u16) -> Result<SocketAddr, Misuse> {
     Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port))
 }
 
-fn hours(door: &Door) -> f64 {
-    door.session_ttl.as_secs_f64() / 3600.0
-}
-
-/// A gateway over the manager's tools alone.
+/// A gateway over the manager's tools alone. No answer holds a value, also of a secret that was set a moment ago.
 fn open(desk: &Arc<Desk>, spoken: Spoken) -> Gateway {
-    let members = vec![manager::tools::all(desk).member()];
+    let spawner = Arc::clone(&desk.spawner);
+    let hide = move || {
+        let spawner = Arc::clone(&spawner);
+        async move { spawner.hide_secrets().await }
+    };
+    let members = vec![manager::tools::all(desk).checking(hide).member()];
     let settings = Settings::new(Surface::Filter, members);
-    Gateway::start(Settings { spoken, ..settings }, &host::spawner())
+    Gateway::start(Settings { spoken, ..settings }, &desk.spawner)
 }
 
 fn desk(cli: &Cli, wanted: Wanted<'_>) -> anyhow::Result<Desk> {
     let data = data_dir::folder(cli)?;
-    let log_level = ["LOG_LEVEL", "TOOLMAN_LOG"].map(|name| std::env::var(name).ok());
     let shown = Shown {
         core_port: wanted.ports.0,
         manager_port: wanted.ports.1,
         data_dir: data.display().to_string(),
-        log_level: log_level.into_iter().flatten().next().unwrap_or_else(|| "warn".to_owned()),
-        cors_origins: wanted.http.allowed_origins.join(","),
-        mcp_session_ttl_hours: wanted.session_ttl_hours,
+        log_level: wanted.log_level.to_owned(),
+        cors_origins: wanted.door.allowed_origins.join(","),
+        mcp_session_ttl_hours: wanted.door.session_ttl.as_secs_f64() / 3600.0,
     };
     let places = Places {
         tools: wanted.dock.folder.clone().unwrap_or_else(|| data.join("tools")),
@@ -195,8 +261,8 @@ fn desk(cli: &Cli, wanted: Wanted<'_>) -> anyhow::Result<Desk> {
     let equipment = Equipment {
         places,
         core: wanted.core,
-        safe: keeper(Arc::new(safe::required(cli)?)),
-        spawner: host::spawner(),
+        safe: keeper(wanted.safe),
+        spawner: wanted.spawner,
         approval: wanted.approval,
         shown,
         clock: now,

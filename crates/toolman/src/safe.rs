@@ -11,7 +11,7 @@ use secrets::store::Store;
 
 use crate::cli::{Cli, Misuse};
 use crate::secrets::desk;
-use crate::{data_dir, terminal};
+use crate::{data_dir, handover, terminal};
 
 /// The safe; nothing is read yet. `None` if there is no data directory.
 pub fn open(cli: &Cli) -> Option<Arc<Store>> {
@@ -51,13 +51,19 @@ pub fn check_key(cli: &Cli) -> Result<(), Misuse> {
     }
 }
 
+/// Whether somebody has said where the master key is.
+pub fn is_key_named(cli: &Cli) -> bool {
+    let Sources { file, fd, command, text, .. } = sources(cli);
+    file.is_some() || fd.is_some() || command.is_some() || text.is_some()
+}
+
 fn sources(cli: &Cli) -> Sources {
     let variable = |name| std::env::var(name).ok();
     Sources {
         file: cli.key_file.clone(),
         fd: variable("SECRETS_KEY_FD"),
         command: cli.key_command.clone(),
-        text: variable("SECRETS_KEY").map(Into::into),
+        text: handover::key(),
         allows_weak: variable("ALLOW_INSECURE_SECRETS").is_some_and(|value| value == "1"),
     }
 }

@@ -13,7 +13,7 @@ use crate::{data_dir, door, up};
 pub const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8000);
 
 pub async fn run(cli: &Cli, serve: &Serve) -> anyhow::Result<i32> {
-    let plan = Plan::read(cli)?.audited().reloadable()?;
+    let plan = Plan::read_or_begin(cli)?.audited().reloadable()?;
     let listen = match serve.listen {
         Some(listen) => listen,
         None => plan.listen(plan.http.listen.map_or_else(usual, Ok)?),

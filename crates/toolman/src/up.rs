@@ -25,9 +25,9 @@ pub async fn run(cli: &Cli, up: &Up) -> anyhow::Result<i32> {
     let settings = door::settings(&plan, Keys::new(&token))?;
     let listener = bind(up.listen.unwrap_or_else(|| plan.listen(serve::LISTEN)))?;
     let url = format!("http://{}/mcp", listener.local_addr()?);
-    let host = plan.start(cli).await?;
-    let manager = manager::beside(cli, up, &host, (&token, listener.local_addr()?));
-    let banner = |host: &Host| banner(host, &url, &token, manager);
+    let mut host = plan.start(cli).await?;
+    host.manager = manager::beside(cli, up, &host, (&token, listener.local_addr()?));
+    let banner = |host: &Host| banner(host, &url, &token);
     serve_until_stopped(cli, host, listener, settings, banner).await
 }
 
@@ -93,7 +93,7 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-fn banner(host: &Host, url: &str, token: &str, manager: Option<SocketAddr>) -> String {
+fn banner(host: &Host, url: &str, token: &str) -> String {
     let catalog = host.gateway.catalog();
     let active = catalog.items(Kind::Tool).iter().filter(|item| item.starts_on).count();
     let source = match &host.source {
@@ -102,10 +102,11 @@ fn banner(host: &Host, url: &str, token: &str, manager: Option<SocketAddr>) -> S
         Source::Demo => "the built-in demo; write a tools.toml to serve your own".into(),
     };
     let report = Report::of(&host.gateway);
-    let manager = manager.map_or_else(String::new, |address| {
+    let manager = host.manager.as_ref().map_or_else(String::new, |manager| {
         format!(
             "Manager, by which a model makes tools:\n  claude mcp add --transport http toolman-manager \
-             http://{address}/mcp --header \"Authorization: Bearer {token}\"\n\n"
+             http://{}/mcp --header \"Authorization: Bearer {token}\"\n\n",
+            manager.address
         )
     });
     format!(

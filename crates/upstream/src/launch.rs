@@ -10,11 +10,11 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mcp::names::UpstreamName;
 use rustix::process::{Pid, Signal, getpid, kill_process, set_child_subreaper};
-use secrets::store::Store;
+use secrets::store::{Mark, Store};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
@@ -34,13 +34,15 @@ use crate::veil::Veil;
 pub use errand::{Ended, Errand};
 
 /// Variables that are meant for us: a server that had them could call all others.
-const OWN_SECRETS: [&str; 6] = [
+const OWN_SECRETS: [&str; 8] = [
     "BEARER_TOKEN",
+    "CORE_TOKEN",
     "MANAGER_INTERNAL_TOKEN",
     "SECRETS_KEY",
     "SECRETS_KEY_COMMAND",
     "SECRETS_KEY_FD",
     "SECRETS_KEY_FILE",
+    "TOOLMAN_KEY_HANDED",
 ];
 
 /// How a server is started.
@@ -150,18 +152,26 @@ impl Started {
 
 /// Starts processes and sees to it that none is left over.
 ///
-/// The process that owns one becomes a subreaper and must start children in no other way: what
-/// is left of a killed guard is told from the living by not having been started here.
+/// The process that owns one becomes a subreaper and must start children in no other way, nor by one that is no
+/// [`Spawner::twin`]: what is left of a killed guard is told from the living by not having been started here.
 #[derive(Debug)]
 pub struct Spawner {
     guard: OsString,
-    /// Done when this process has become a subreaper.
-    adopts: Once,
-    living: Mutex<HashSet<Pid>>,
+    children: Arc<Children>,
     /// Where the values are that servers declare.
     secrets: Option<Arc<Store>>,
     /// Hides them in what servers say.
     veil: Arc<Veil>,
+    /// The safe as it was when all its values were hidden, or could not be read.
+    hidden: Arc<Mutex<Option<Mark>>>,
+}
+
+/// The children of this process.
+#[derive(Debug, Default)]
+struct Children {
+    /// Done when this process has become a subreaper.
+    adopts: OnceLock<()>,
+    living: Mutex<HashSet<Pid>>,
 }
 
 impl Spawner {
@@ -172,8 +182,21 @@ impl Spawner {
 
     /// The same, for servers that declare secrets.
     pub fn with_secrets(guard: impl Into<OsString>, secrets: Option<Arc<Store>>) -> Arc<Spawner> {
-        let (guard, adopts, living) = (guard.into(), Once::new(), Mutex::default());
-        Arc::new(Spawner { guard, adopts, living, secrets, veil: Arc::default() })
+        let (guard, children) = (guard.into(), Arc::default());
+        let (veil, hidden) = (Arc::default(), Arc::default());
+        Arc::new(Spawner { guard, children, secrets, veil, hidden })
+    }
+
+    /// The same for another gateway in this process, which hears by itself of what is hidden. Two that know nothing of
+    /// each other would take each other's children for leftovers.
+    pub fn twin(&self) -> Arc<Spawner> {
+        Arc::new(Spawner {
+            guard: self.guard.clone(),
+            children: Arc::clone(&self.children),
+            secrets: self.secrets.clone(),
+            veil: Arc::new(self.veil.twin()),
+            hidden: Arc::clone(&self.hidden),
+        })
     }
 
     pub fn veil(&self) -> &Arc<Veil> {
@@ -181,15 +204,21 @@ impl Spawner {
     }
 
     /// Hides all values that there are, also those that no server declares. Where the safe can't be opened,
-    /// nobody is handed one either.
+    /// nobody is handed one either. If it has not changed since, that is a look at two files.
     pub async fn hide_secrets(&self) {
         let Some(store) = self.secrets().filter(|store| store.vault_file().exists()) else {
             return;
         };
-        let veil = Arc::clone(&self.veil);
-        let learning = tokio::task::spawn_blocking(move || match store.read() {
-            Ok(contents) => veil.learn(&contents),
-            Err(error) => tracing::debug!("the secrets can't be read: {error}"),
+        let (veil, hidden, mark) = (Arc::clone(&self.veil), Arc::clone(&self.hidden), store.mark());
+        if *hidden.lock().unwrap_or_else(PoisonError::into_inner) == Some(mark) {
+            return;
+        }
+        let learning = tokio::task::spawn_blocking(move || {
+            match store.read() {
+                Ok(contents) => veil.learn(&contents),
+                Err(error) => tracing::debug!("the secrets can't be read: {error}"),
+            }
+            *hidden.lock().unwrap_or_else(PoisonError::into_inner) = Some(mark);
         });
         // Deriving a key takes a while, but a keyring may wait for a person: that goes on beside.
         _ = timeout(SECRETS_WAIT_MAX, learning).await;
@@ -292,14 +321,14 @@ impl Spawner {
     }
 
     fn spawn(self: &Arc<Self>, guarded: std::process::Command) -> io::Result<Process> {
-        self.adopts.call_once(|| {
+        self.children.adopts.get_or_init(|| {
             if let Err(error) = set_child_subreaper(Some(getpid())) {
                 tracing::warn!(%error, "is no subreaper; a killed guard may leave orphans");
             }
         });
         let mut guarded = tokio::process::Command::from(guarded);
         // Under the lock, so that a sweep never takes a newborn for a leftover.
-        let mut living = self.living.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut living = self.children.living.lock().unwrap_or_else(PoisonError::into_inner);
         #[expect(clippy::disallowed_methods, reason = "the one place that starts processes")]
         let child = guarded.spawn()?;
         living.extend(pid_of(&child));
@@ -308,12 +337,12 @@ impl Spawner {
 
     /// Kills what a guard that was itself killed has left behind.
     fn sweep(&self) {
-        let living = self.living.lock().unwrap_or_else(PoisonError::into_inner);
+        let living = self.children.living.lock().unwrap_or_else(PoisonError::into_inner);
         kill_children(|pid| living.contains(&pid));
     }
 
     fn forget(&self, pid: Option<Pid>) {
-        let mut living = self.living.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut living = self.children.living.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pid) = pid {
             living.remove(&pid);
         }
@@ -385,7 +414,13 @@ mod tests {
 
     #[test]
     fn what_opens_our_own_doors_is_for_no_server() {
-        for name in ["BEARER_TOKEN", "SECRETS_KEY", "SECRETS_KEY_FD", "MANAGER_INTERNAL_TOKEN"] {
+        for name in [
+            "BEARER_TOKEN",
+            "CORE_TOKEN",
+            "SECRETS_KEY",
+            "SECRETS_KEY_FD",
+            "MANAGER_INTERNAL_TOKEN",
+        ] {
             assert!(OWN_SECRETS.contains(&name), "{name}");
         }
     }

@@ -39,19 +39,25 @@ pub type Witness = Box<dyn Fn(Find) + Send + Sync>;
 
 #[derive(Default)]
 pub struct Veil {
-    /// Whether there is anything to hide.
-    is_on: AtomicBool,
-    redactor: ArcSwapOption<Redactor>,
-    /// All values that were known since we run: who has got one may still show it when it is another.
-    known: Mutex<Vec<(Name, SecretValue)>>,
+    values: Arc<Values>,
     witness: OnceLock<Witness>,
     /// How many were found.
     pub found: AtomicU64,
 }
 
+/// What is hidden.
+#[derive(Default)]
+struct Values {
+    /// Whether there is anything to hide.
+    is_on: AtomicBool,
+    redactor: ArcSwapOption<Redactor>,
+    /// All values that were known since we run: who has got one may still show it when it is another.
+    known: Mutex<Vec<(Name, SecretValue)>>,
+}
+
 impl fmt::Debug for Veil {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.debug_struct("Veil").field("is_on", &self.is_on).finish_non_exhaustive()
+        formatter.debug_struct("Veil").field("is_on", &self.values.is_on).finish_non_exhaustive()
     }
 }
 
@@ -65,11 +71,16 @@ pub(crate) struct Saying<'a> {
 }
 
 impl Veil {
+    /// Another veil that hides the same values, also those that either learns later; it has a witness of its own.
+    pub fn twin(&self) -> Veil {
+        Veil { values: Arc::clone(&self.values), ..Veil::default() }
+    }
+
     /// Hides all values of the safe from now on, too.
     pub fn learn(&self, contents: &Contents) {
         // What can't be decrypted was handed to nobody.
         let Ok(values) = contents.all() else { return };
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.values.known.lock().unwrap_or_else(PoisonError::into_inner);
         let before = known.len();
         for (name, value) in values {
             let is_known = |(of, former): &(Name, SecretValue)| {
@@ -87,8 +98,8 @@ impl Veil {
         known.drain(..excess);
         let redactor = Redactor::new(known.iter().map(|(name, value)| (name, value)));
         let is_on = !redactor.is_idle();
-        self.redactor.store(Some(Arc::new(redactor)));
-        self.is_on.store(is_on, Ordering::Release);
+        self.values.redactor.store(Some(Arc::new(redactor)));
+        self.values.is_on.store(is_on, Ordering::Release);
     }
 
     /// Says who is told of finds from now on; the first one counts.
@@ -98,11 +109,11 @@ impl Veil {
 
     /// Whether there is nothing to hide.
     pub(crate) fn is_off(&self) -> bool {
-        !self.is_on.load(Ordering::Acquire)
+        !self.values.is_on.load(Ordering::Acquire)
     }
 
     fn redactor(&self) -> Option<Arc<Redactor>> {
-        if self.is_off() { None } else { self.redactor.load_full() }
+        if self.is_off() { None } else { self.values.redactor.load_full() }
     }
 
     /// A text of ours without values; nobody is told.

@@ -8,11 +8,10 @@ use mcp::text::shorten;
 use secrets::names::Key;
 use serde_json::{Value, json};
 
-use super::files::submit;
+use super::files::advice;
 use super::{Described, Effect, object, text};
 use crate::desk::Desk;
 use crate::error::Error;
-use crate::limits::FILE_BYTES_MAX;
 
 const FILE: &str = "tooldock.yaml";
 
@@ -52,29 +51,33 @@ fn declare(desk: &Desk, arguments: &Value) -> Result<Value, Error> {
     let (namespace, key) = (namespace.as_str(), text(arguments, "key"));
     let wrong = |error| Error::Secret(format!("`{}` {error}", shorten(key)));
     let name: Key = key.parse().map_err(wrong)?;
-    let path = format!("{namespace}/{FILE}");
-    let before = desk.tools.read_text(&path, FILE_BYTES_MAX)?.unwrap_or_default();
     let by_hand = |problem: &str| {
-        let path = desk.tools.shown(&path);
+        let path = desk.tools.shown(&format!("{namespace}/{FILE}"));
         Error::Secret(format!(
             "{problem}; ask the user to add `{key}` under `secrets:` in `{path}`"
         ))
     };
-    let known = Manifest::parse(&before).map_err(|problems| by_hand(&problems.join("; ")))?.secrets;
-    let mut answer =
-        json!({"declared": true, "key": key, "namespace": namespace, "secrets": known});
-    let mut next = None;
-    if !known.iter().any(|known| known == key) {
-        let after = with_secret(&before, name.as_str());
-        let wanted = [known, vec![key.to_owned()]].concat();
+    let mut declared = Vec::new();
+    let add = |before: &str| {
+        let known = Manifest::parse(before).map_err(|problems| by_hand(&problems.join("; ")))?;
+        declared = known.secrets;
+        if declared.iter().any(|known| known == key) {
+            return Ok(None);
+        }
+        declared.push(key.to_owned());
+        let after = with_secret(before, name.as_str());
         // The text was edited by its lines: what it means must be what was meant.
         match Manifest::parse(&after) {
-            Ok(manifest) if manifest.secrets == wanted => {}
-            _ => return Err(by_hand("the file can't be edited by itself")),
+            Ok(manifest) if manifest.secrets == declared => Ok(Some(after)),
+            _ => Err(by_hand("the file can't be edited by itself")),
         }
-        next = submit(desk, namespace, FILE, &after)?;
-        answer["secrets"] = json!(wanted);
-    }
+    };
+    desk.shelf().edit(namespace, FILE, desk.approval, add)?;
+    // It may have been declared before, and still wait.
+    let is_waiting = desk.shelf().waiting(namespace, FILE)?.is_some();
+    let next = advice(desk, namespace, FILE).filter(|_| is_waiting);
+    let mut answer =
+        json!({"declared": true, "key": key, "namespace": namespace, "secrets": declared});
     answer["pending"] = next.is_some().into();
     answer["next"] = next.unwrap_or_else(|| "call check_secrets".to_owned()).into();
     Ok(answer)

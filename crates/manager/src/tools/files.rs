@@ -201,26 +201,21 @@ async fn write(desk: &Desk, arguments: &Value) -> Result<Value, Error> {
 }
 
 /// Puts a text in place, or lays it aside for a person, as it was decided; then, what to tell the user.
-pub fn submit(
-    desk: &Desk,
-    namespace: &str,
-    file: &str,
-    text: &str,
-) -> Result<Option<String>, Error> {
-    match desk.approval {
-        Approval::Auto => {
-            desk.shelf().put(namespace, file, text, (Author::Model, "written"))?;
-            Ok(None)
-        }
-        Approval::Required => {
-            desk.shelf().lay_aside(namespace, file, text)?;
-            let data = super::quoted(&desk.data.path().display().to_string());
-            Ok(Some(format!(
-                "it is not served yet: a person must look at it; tell the user to run: toolman approve \
-                 {namespace}/{file} --data-dir {data}, and call reload_core afterwards"
-            )))
-        }
+fn submit(desk: &Desk, namespace: &str, file: &str, text: &str) -> Result<Option<String>, Error> {
+    desk.shelf().edit(namespace, file, desk.approval, |_| Ok(Some(text.to_owned())))?;
+    Ok(advice(desk, namespace, file))
+}
+
+/// What to tell the user of a text that was put in place or laid aside.
+pub fn advice(desk: &Desk, namespace: &str, file: &str) -> Option<String> {
+    if desk.approval == Approval::Auto {
+        return None;
     }
+    let data = super::quoted(&desk.data.path().display().to_string());
+    Some(format!(
+        "it is not served yet: a person must look at it; tell the user to run: toolman approve \
+         {namespace}/{file} --data-dir {data}, and call reload_core afterwards"
+    ))
 }
 
 fn delete_tool(desk: &Arc<Desk>) -> Tool {

@@ -9,11 +9,11 @@ use upstream::python::environment::{
     Environment, Interpreter, Wish, check_requirement, requirements,
 };
 
-use super::files::submit;
+use super::files::advice;
 use super::{Described, Effect, object, text};
 use crate::desk::Desk;
 use crate::error::Error;
-use crate::limits::{FILE_BYTES_MAX, PACKAGES_MAX};
+use crate::limits::{EDITS_MAX, FILE_BYTES_MAX, PACKAGES_MAX};
 
 const FILE: &str = "requirements.txt";
 /// The environment of the manager; namespaces can't have this name.
@@ -116,31 +116,35 @@ async fn add(desk: &Desk, arguments: &Value) -> Result<Value, Error> {
         answer["details"] = details.into();
         answer
     };
-    // What waits for a person already is added to.
-    let (shelf, path) = (desk.shelf(), format!("{namespace}/{FILE}"));
-    let waiting = shelf.waiting(namespace, FILE)?.filter(|_| desk.approval == Approval::Required);
-    let before = match waiting {
-        Some(text) => text,
-        None => desk.tools.read_text(&path, FILE_BYTES_MAX)?.unwrap_or_default(),
-    };
-    let after = with_package(&before, package);
-    let packages = match requirements(&after) {
-        Ok(packages) => packages,
-        Err(faults) => {
-            return Ok(failed("requirements.txt is not allowed as it is", lines(faults)));
+    // One after another, so that nobody installs what is outdated when it is there.
+    let _turn = desk.adding.lock().await;
+    for _ in 0..EDITS_MAX {
+        let before = desk.shelf().newest(namespace, FILE, desk.approval)?;
+        let after = with_package(&before, package);
+        let packages = match requirements(&after) {
+            Ok(packages) => packages,
+            Err(faults) => {
+                return Ok(failed("requirements.txt is not allowed as it is", lines(faults)));
+            }
+        };
+        // Only what can be installed is written down; and nothing is installed that a person has not seen.
+        if desk.approval == Approval::Auto
+            && let Err(details) = sync(desk, &folder, &packages).await?
+        {
+            return Ok(failed("pip install failed", details));
         }
-    };
-    // Only what can be installed is written down; and nothing is installed that a person has not seen.
-    if desk.approval == Approval::Auto
-        && let Err(details) = sync(desk, &folder, &packages).await?
-    {
-        return Ok(failed("pip install failed", details));
+        // A person or another process may have changed it meanwhile.
+        let unless_changed = |now: &str| Ok((now == before).then_some(after));
+        if desk.shelf().edit(namespace, FILE, desk.approval, unless_changed)? {
+            let next = advice(desk, namespace, FILE);
+            let mut answer = answer(true);
+            answer["pending"] = next.is_some().into();
+            answer["next"] = next.unwrap_or_else(|| "call reload_core".to_owned()).into();
+            return Ok(answer);
+        }
     }
-    let next = submit(desk, namespace, FILE, &after)?;
-    let mut answer = answer(true);
-    answer["pending"] = next.is_some().into();
-    answer["next"] = next.unwrap_or_else(|| "call reload_core".to_owned()).into();
-    Ok(answer)
+    let details = "others change requirements.txt at the same time; call this again".to_owned();
+    Ok(failed("requirements.txt was changed meanwhile", details))
 }
 
 /// A file with a package, in the place of another version of it.
@@ -205,6 +209,12 @@ fn install_pip_packages(desk: &Arc<Desk>) -> Tool {
         let asked: Vec<&str> = asked.iter().filter_map(Value::as_str).collect();
         let packages =
             requirements(&asked.join("\n")).map_err(|faults| Error::Package(lines(faults)))?;
+        // What a package does while it is built is done by whoever has written it.
+        if desk.approval == Approval::Required {
+            let reason = "nothing is installed that no person has seen; ask the user to start the manager with \
+                `--approval auto`, or do without the packages";
+            return Err(Error::Package(reason.into()));
+        }
         let interpreter = desk.interpreter(None).await?;
         Ok(match environment(&desk, &interpreter, &packages, OWN).await {
             Ok(_) => json!({"installed": true, "packages": asked}),

@@ -331,8 +331,9 @@ fn install_server(desk: &Arc<Desk>) -> Tool {
             "secrets": proposal.secrets,
             "to_fill": proposal.to_fill,
             "instructions": format!(
-                "Nothing was started. Show `entry` to a person, who adds it to tools.toml if they agree; it is kept in \
-                 proposals/{name}.json of the data directory."
+                "Nothing was started. Tell the user to run, where their tools.toml is: toolman approve servers/{name} \
+                 --data-dir {}. It shows the entry, asks, and writes it into tools.toml; then toolman must be started anew.",
+                super::quoted(&desk.data.path().display().to_string())
             ),
         }))
     })

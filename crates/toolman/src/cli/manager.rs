@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum};
 #[derive(Debug, Args)]
 #[command(
     after_help = "The core is at CORE_URL [default: where one was served last on this machine, or \
-    http://127.0.0.1:8000]. It is shown BEARER_TOKEN and MANAGER_INTERNAL_TOKEN, or the tokens that lie in the data \
-    directory."
+    http://127.0.0.1:8000]. It is shown CORE_TOKEN or else BEARER_TOKEN, and MANAGER_INTERNAL_TOKEN; where they are \
+    not set, the tokens that lie in the data directory."
 )]
 pub struct Manager {
     /// The address to serve on [default: 127.0.0.1 and `MANAGER_PORT`, or 8001]
@@ -19,6 +19,10 @@ pub struct Manager {
     /// A file with the token that clients must show [default: `BEARER_TOKEN`, or a generated one]
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
+
+    /// A file with the token that the core is shown [default: `CORE_TOKEN`, or what clients show here]
+    #[arg(long, value_name = "FILE")]
+    pub core_token_file: Option<PathBuf>,
 
     /// Whether a person must approve what models write [default: `approval` of `[dock]`, or required]
     #[arg(long, value_enum, env = "TOOL_APPROVAL")]
@@ -43,7 +47,7 @@ impl From<Approval> for config::dock::Approval {
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct Approve {
-    /// The file, as `NAMESPACE/FILE` [default: all that wait, one after another]
+    /// The file, as `NAMESPACE/FILE`, or the server, as `servers/NAME` [default: all that wait, one after another]
     pub file: Option<String>,
     /// List what waits, and change nothing
     #[arg(long, conflicts_with_all = ["reject", "yes"])]

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use catalog::policy::Rights;
 use catalog::scope::Scope;
 use catalog::surface::Surface;
-use config::http::weakness;
+use config::http::{Http, weakness};
 use gateway::Gateway;
 use gateway::error::Error;
 use gateway::place::Place;
@@ -20,6 +20,7 @@ use serde_json::Value;
 use upstream::post::{get, post};
 use upstream::remote::{Headers, Url};
 
+use crate::cli::manager::Manager;
 use crate::cli::{Cli, Misuse};
 use crate::data_dir;
 use crate::reload::Reloader;
@@ -132,7 +133,9 @@ pub struct Remote {
 
 impl Remote {
     /// The core as the environment says, else as the data directory does. TD-145 … TD-147
-    pub fn find(cli: &Cli, token: &str) -> Result<Remote, Misuse> {
+    ///
+    /// It is shown the token that it wants, which need not be `own`, the manager's.
+    pub fn find(cli: &Cli, asked: &Manager, http: &Http, own: &str) -> Result<Remote, Misuse> {
         let folder = data_dir::folder(cli)?;
         let kept = |file: &str| {
             let text = std::fs::read_to_string(folder.join(file)).ok()?;
@@ -146,7 +149,7 @@ impl Remote {
             return Err(Misuse(format!("MANAGER_INTERNAL_TOKEN {weakness}")));
         }
         let manager_token = given.or_else(|| kept("manager.token"));
-        Ok(Remote { url, token: token.to_owned(), manager_token })
+        Ok(Remote { url, token: core_token(asked, http, own)?, manager_token })
     }
 
     pub fn port(&self) -> u16 {
@@ -178,8 +181,8 @@ impl Remote {
     fn refused(&self, status: u16) -> Unreached {
         match status {
             401 | 403 => self.silent(
-                "refuses: manager and core need the same BEARER_TOKEN and MANAGER_INTERNAL_TOKEN, and the \
-                 address of the manager must be in INTERNAL_ALLOWED_CIDRS of the core",
+                "refuses: CORE_TOKEN, or without it BEARER_TOKEN, must be the token of the core, both need the same \
+                 MANAGER_INTERNAL_TOKEN, and the address of the manager must be in INTERNAL_ALLOWED_CIDRS of the core",
             ),
             status => self.silent(&format!("answers with the status {status}")),
         }
@@ -260,6 +263,21 @@ impl Core for Remote {
 
     fn served(&self) -> Answer<'_, Served> {
         Box::pin(self.look())
+    }
+}
+
+/// What the core is shown: what is named for it, else what opens both.
+fn core_token(asked: &Manager, http: &Http, own: &str) -> Result<String, Misuse> {
+    let (token, source) = match (&asked.core_token_file, std::env::var("CORE_TOKEN").ok()) {
+        (Some(file), _) => (data_dir::read_token(file)?, "the token in `--core-token-file`"),
+        (None, Some(token)) => (token, "CORE_TOKEN"),
+        (None, None) => {
+            return Ok(data_dir::given_token(None, http)?.unwrap_or_else(|| own.to_owned()));
+        }
+    };
+    match weakness(&token) {
+        Some(weakness) => Err(Misuse(format!("{source} {weakness}"))),
+        None => Ok(token),
     }
 }
 

@@ -7,14 +7,21 @@ use manager::beneath::Root;
 use manager::history::{Author, History};
 use manager::names::{FileName, NamespaceName};
 use manager::shelf::{Shelf, Waiting};
+use manager::sources::proposal::Proposal;
 use mcp::text::tame;
 use serde_json::json;
 
 use super::diff::diff;
-use super::now;
+use super::{now, proposals};
 use crate::cli::manager::{Approve, History as Asked, Revert};
 use crate::cli::{Cli, Misuse};
 use crate::{data_dir, host, terminal};
+
+/// What waits.
+enum Case {
+    File(Waiting),
+    Server(Proposal),
+}
 
 /// The folders of the data directory, opened.
 struct Folders {
@@ -39,15 +46,19 @@ impl Folders {
 pub fn approve(cli: &Cli, asked: &Approve) -> anyhow::Result<i32> {
     let folders = Folders::open(cli)?;
     let shelf = folders.shelf();
-    let mut waiting = shelf.all_waiting()?;
+    let named = |one: Waiting| (format!("{}/{}", one.namespace, one.file), Case::File(one));
+    let mut waiting: Vec<_> = shelf.all_waiting()?.into_iter().map(named).collect();
+    let servers = proposals::all_waiting(&folders.data)?;
+    waiting.extend(servers.into_iter().map(|(name, one)| (name, Case::Server(one))));
     if let Some(named) = &asked.file {
-        waiting.retain(|one| format!("{}/{}", one.namespace, one.file) == *named);
+        waiting.retain(|(name, _)| name == named);
         if waiting.is_empty() {
             anyhow::bail!("`{}` does not wait; see `toolman approve --list`", tame(named));
         }
     }
     if asked.list {
-        return list(&waiting, asked.json);
+        let names: Vec<_> = waiting.into_iter().map(|(name, _)| name).collect();
+        return list(&names, asked.json);
     }
     if waiting.is_empty() {
         terminal::print("nothing waits for approval\n")?;
@@ -59,15 +70,16 @@ pub fn approve(cli: &Cli, asked: &Approve) -> anyhow::Result<i32> {
         return Err(Misuse(reason.into()).into());
     }
     let mut is_all_done = true;
-    for one in &waiting {
-        is_all_done &= decide(&shelf, one, asked)?;
+    for (name, case) in &waiting {
+        is_all_done &= match case {
+            Case::File(one) => decide(&shelf, one, asked)?,
+            Case::Server(proposal) => decide_server(cli, &folders.data, (name, proposal), asked)?,
+        };
     }
     Ok(i32::from(!is_all_done))
 }
 
-fn list(waiting: &[Waiting], as_json: bool) -> anyhow::Result<i32> {
-    let names = waiting.iter().map(|one| format!("{}/{}", one.namespace, one.file));
-    let names: Vec<_> = names.collect();
+fn list(names: &[String], as_json: bool) -> anyhow::Result<i32> {
     let text = if as_json {
         format!("{:#}\n", json!({"pending": names}))
     } else if names.is_empty() {
@@ -84,21 +96,63 @@ fn decide(shelf: &Shelf<'_>, one: &Waiting, asked: &Approve) -> anyhow::Result<b
     let name = tame(&format!("{}/{}", one.namespace, one.file));
     let before = shelf.served(&one.namespace, &one.file)?;
     let what = if before.is_some() { "changed" } else { "new" };
-    let shown = diff(&before.unwrap_or_default(), &one.text);
+    let shown = diff(before.as_deref().unwrap_or_default(), &one.text);
     terminal::print(&format!("{name} ({what}), written by a model:\n{shown}\n"))?;
     let verb = if asked.reject { "throw it away" } else { "put it in place" };
     if !asked.yes && !is_yes(&format!("{verb}? [y/N] "))? {
         terminal::print("left as it is\n")?;
         return Ok(true);
     }
-    let is_done = if asked.reject { shelf.reject(one)? } else { shelf.approve(one)? };
+    let is_done =
+        if asked.reject { shelf.reject(one)? } else { shelf.approve(one, before.as_deref())? };
     let said = match (is_done, asked.reject) {
         (true, true) => format!("threw away {name}\n"),
         (true, false) => format!("approved {name}; it is served after the next reload\n"),
-        (false, _) => format!("{name} was changed meanwhile, so nothing was done; look again\n"),
+        (false, _) => changed(&name),
     };
     terminal::print(&said)?;
     Ok(is_done)
+}
+
+/// One server; whether it was done with.
+fn decide_server(
+    cli: &Cli,
+    data: &Root,
+    (name, proposal): (&str, &Proposal),
+    asked: &Approve,
+) -> anyhow::Result<bool> {
+    let (name, shown) = (tame(name), proposals::shown(proposal));
+    terminal::print(&format!("{name}, {shown}\n"))?;
+    let file = host::file(cli);
+    if file.is_none() && !asked.reject {
+        let reason = "there is no `tools.toml` here; make one with the line `[dock]`, so that your folders are served as \
+            before, or name it with `--config FILE`";
+        return Err(Misuse(reason.into()).into());
+    }
+    let verb = match &file {
+        Some(file) if !asked.reject => format!("write it into `{}`", file.display()),
+        _ => "throw it away".to_owned(),
+    };
+    if !asked.yes && !is_yes(&format!("{verb}? [y/N] "))? {
+        terminal::print("left as it is\n")?;
+        return Ok(true);
+    }
+    let done = match file.filter(|_| !asked.reject) {
+        Some(file) => proposals::approve(data, proposal, &file)?.map(|file| {
+            format!(
+                "wrote {name} into `{}`; it is started with toolman, the next time\n",
+                file.display()
+            )
+        }),
+        None => proposals::reject(data, proposal)?.then(|| format!("threw away {name}\n")),
+    };
+    let is_done = done.is_some();
+    terminal::print(&done.unwrap_or_else(|| changed(&name)))?;
+    Ok(is_done)
+}
+
+fn changed(name: &str) -> String {
+    format!("{name} was changed meanwhile, so nothing was done; look again\n")
 }
 
 fn is_yes(question: &str) -> anyhow::Result<bool> {

@@ -204,7 +204,8 @@ async fn edit(file: &Path) -> anyhow::Result<bool> {
     let mut hung_up = signal(SignalKind::hangup())?;
     let mut command = tokio::process::Command::new("/bin/sh");
     command.arg("-c").arg(format!("{editor} \"$1\"")).arg("toolman").arg(file).kill_on_drop(true);
-    for name in ["SECRETS_KEY", "SECRETS_KEY_FD", "BEARER_TOKEN", "MANAGER_INTERNAL_TOKEN"] {
+    let own = ["BEARER_TOKEN", "CORE_TOKEN", "MANAGER_INTERNAL_TOKEN"];
+    for name in own.into_iter().chain(["SECRETS_KEY", "SECRETS_KEY_FD"]) {
         command.env_remove(name);
     }
     let running = command.status();

@@ -43,6 +43,7 @@ mod remote_servers;
 mod rest;
 mod routes;
 mod secrets_cli;
+mod secrets_environment;
 mod secrets_hidden;
 mod secrets_kills;
 mod secrets_servers;

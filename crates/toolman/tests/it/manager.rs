@@ -1,8 +1,11 @@
 //! The manager: its tools, driven through its own doors, with a core in another process.
 
 mod approval;
+mod at_once;
 mod compose;
+mod doors;
 mod paths;
+mod proposals;
 mod sdks;
 mod secrets;
 mod story;

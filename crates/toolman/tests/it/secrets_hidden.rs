@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 use testkit::binary::Folder;
 use testkit::processes::{descendants, kill};
 
+use crate::dock::Dock;
 use crate::http_limits::{Service, TOKEN, hello};
 use crate::large_results::site_of;
+use crate::manager::Manager;
 use crate::secrets_cli::{run, set};
 use crate::up::{call, request};
 use crate::{TOOLMAN, fake};
@@ -51,9 +53,8 @@ fn leak(text: &[u8]) -> Option<String> {
 
 #[track_caller]
 fn check(what: &str, text: &[u8]) {
-    if let Some(around) = leak(text) {
-        panic!("{what} tells of a value: {around}");
-    }
+    let around = leak(text);
+    assert!(around.is_none(), "{what} tells of a value: {around:?}");
 }
 
 /// A folder with a server and a namespace of Python tools that tell all their secrets.
@@ -154,6 +155,70 @@ async fn ask_everything(service: &Service) -> String {
     heard
 }
 
+/// Sees to it that no process below one shows a value, but for those that were given it in their environment, and their
+/// guards, which nobody but root can read; how many they are.
+fn look_at_processes(above: u32) -> usize {
+    let mut given = 0;
+    for pid in descendants(above).into_iter().chain([above]) {
+        let proc = |file: &str| std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        let line = proc("cmdline");
+        check("a command line", &line);
+        let line = String::from_utf8_lossy(&line).into_owned();
+        let is_given =
+            pid != above && ["server.py", "worker.py"].iter().any(|it| line.contains(it));
+        if is_given {
+            given += usize::from(leak(&proc("environ")).is_some());
+        } else {
+            check(&format!("the environment of `{line}`"), &proc("environ"));
+        }
+    }
+    given
+}
+
+/// What a model gets to read from the manager, of files that somebody has put values into.
+async fn ask_manager(folder: &Folder, core: &Service) {
+    let head = "from fastmcp.tools import tool\n\n@tool\ndef copied(text: str = \"\") -> str:\n";
+    let mut source = format!("{head}    r'''");
+    for number in 0..CANARIES {
+        _ = writeln!(source, "{}", canary(number));
+    }
+    source += "'''\n    return text\n";
+    let tools = folder.path().join("data/toolman/tools/worker");
+    std::fs::write(tools.join("copied.py"), &source).unwrap();
+    let mut command = folder.command(&["manager", "--listen", "127.0.0.1:0"]);
+    command.env("CORE_URL", format!("http://{}", core.address)).env("CORE_TOKEN", TOKEN);
+    command.env("TOOLMAN_LOG", "trace").env("TOOL_APPROVAL", "auto");
+    command.stderr(File::create(folder.path().join("manager.log")).unwrap());
+    let Dock { child, address } = Dock::spawn(command).await;
+    let mut manager = Manager { child, address };
+    let file = |name: &str| json!({"namespace": "worker", "filename": name});
+    let code = |code: &str| json!({"namespace": "worker", "filename": "copied.py", "code": code});
+    let test = |tool: &str| json!({"namespace": "worker", "tool_name": tool, "input": {}});
+    for (tool, arguments, is_about_values) in [
+        ("get_tool_source", file("copied.py"), true),
+        ("list_tools", json!({"namespace": "worker"}), true),
+        ("test_tool", test("show"), true),
+        ("test_tool", test("fail"), true),
+        ("write_tool", code(&source), false),
+        ("write_tool", code(&source.replace("-> str", "-> ")), false),
+        ("delete_tool", file(&format!("{}.py", canary(3))), false),
+        ("list_secrets", json!({}), false),
+        ("check_secrets", json!({"namespace": "worker"}), false),
+        ("list_namespaces", json!({}), false),
+    ] {
+        let told = manager.call(tool, &arguments).await.to_string();
+        check(tool, told.as_bytes());
+        assert!(!is_about_values || told.contains("[redacted:CANARY_"), "{tool}: {told:.300}");
+    }
+    let pid = manager.child.id().unwrap();
+    assert_eq!(look_at_processes(pid), 0);
+    // Here the values were put by hand; everywhere else nobody may find one.
+    std::fs::remove_file(tools.join("copied.py")).unwrap();
+    std::fs::remove_dir_all(folder.path().join("data/toolman/history")).unwrap();
+    kill("-TERM", pid);
+    manager.child.wait().await.unwrap();
+}
+
 #[tokio::test]
 async fn five_hundred_secrets_are_nowhere_but_where_they_belong() {
     // TD-61, TD-65
@@ -173,13 +238,8 @@ async fn five_hundred_secrets_are_nowhere_but_where_they_belong() {
     }
     let hidden = service.figure("toolman_secrets_hidden_total").await;
     assert!(hidden >= 2 * CANARIES as u64, "{hidden}");
-    for pid in descendants(service.pid).into_iter().chain([service.pid]) {
-        let proc = |file: &str| std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
-        check("a command line", &proc("cmdline"));
-        if pid == service.pid {
-            check("our environment", &proc("environ"));
-        }
-    }
+    assert!(look_at_processes(service.pid) >= 2, "those who were given values have them");
+    ask_manager(&folder, &service).await;
     kill("-TERM", service.pid);
     service.child.wait().await.unwrap();
 

@@ -143,6 +143,60 @@ async fn newcomer_gets_a_key_from_up_when_a_server_declares_a_secret() {
 }
 
 #[tokio::test]
+async fn newcomer_gets_a_key_from_up_though_nobody_needs_one_yet() {
+    // A folder of Python tools may declare secrets, and a person set one at any time.
+    let folder = Folder::new(TOOLMAN);
+    let up = crate::up::Up::start(&folder).await;
+    let key = folder.path().join("data/toolman/secrets.key");
+    assert_eq!(key.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let before = read(&folder, "data/toolman/secrets.key");
+    drop(up);
+    crate::up::Up::start(&folder).await;
+    assert_eq!(read(&folder, "data/toolman/secrets.key"), before, "there is one for ever");
+    // Who has said where the key is gets no other, and is asked for it only when it is needed.
+    let folder = Folder::new(TOOLMAN);
+    let asked = format!("touch {}", folder.path().join("asked").display());
+    crate::up::Up::start_with(&folder, &[("SECRETS_KEY_COMMAND", &asked)]).await;
+    assert!(!folder.path().join("data/toolman/secrets.key").exists());
+    assert!(!folder.path().join("asked").exists(), "the keyring was left alone");
+}
+
+#[tokio::test]
+async fn master_key_comes_from_a_program() {
+    // TD-55, the keyring of a system
+    let folder = folder(&[("slack", "env = { API = \"${secret:TOKEN}\" }")]);
+    std::fs::write(folder.path().join("key"), "a master key that a keyring keeps\n").unwrap();
+    let by = ["--key-command", "cat key"];
+    let (code, said) = run(&folder, &[&["set", "TOKEN"], &by[..]].concat(), "the value").await;
+    assert_eq!(code, Some(0), "{said}");
+    assert!(!folder.path().join("data/toolman/secrets.key").exists(), "no other key was made");
+    let (code, said) = run(&folder, &[&["list"], &by[..]].concat(), "").await;
+    assert_eq!(
+        (code, said.split_whitespace().collect::<Vec<_>>()),
+        (Some(0), vec!["TOKEN", "global", "set"])
+    );
+    let up = crate::up::Up::start_with(&folder, &[("SECRETS_KEY_COMMAND", "cat key")]).await;
+    until(|| read(&folder, "slack.env").contains("API=the value\n")).await;
+    assert!(!read(&folder, "slack.env").contains("SECRETS_KEY"));
+    drop(up);
+    for (command, words) in [
+        ("false", "`false` failed with exit status: 1; run it by hand to see why"),
+        ("true", "`true` wrote nothing; see whether it knows the key"),
+        ("no-such-keyring", "`no-such-keyring` can't be run"),
+        ("yes", "wrote over 4096 bytes, which is no key"),
+        ("", "it is empty; name a program and its arguments"),
+    ] {
+        let (code, said) = run(&folder, &["list", "--key-command", command], "").await;
+        assert_eq!(code, Some(2), "{command}: {said}");
+        assert!(said.contains(words), "{command}: {said}");
+    }
+    let (code, said) =
+        run(&folder, &["list", "--key-command", "echo another master key"], "").await;
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("wrong key or damaged file"), "{said}");
+}
+
+#[tokio::test]
 async fn safe_without_a_key_keeps_nobody_from_serving_who_needs_none() {
     let folder = folder(&[("slack", "env = { API = \"${secret:TOKEN}\" }"), ("none", "")]);
     set(&folder, "TOKEN", "global", "the value").await;

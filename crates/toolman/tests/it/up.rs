@@ -45,6 +45,10 @@ impl Up {
         Up { child, address, token: token.to_owned(), banner, session: None }
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id().unwrap()
+    }
+
     /// What it has said.
     pub fn banner(&self) -> &str {
         &self.banner

@@ -1,6 +1,15 @@
 //! `deploy/compose.yaml`: core and manager as two services.
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
 use serde_json::{Value, json};
+use testkit::binary::Folder;
+use tokio::process::Command;
+
+use super::{Manager, tool};
+use crate::TOOLMAN;
+use crate::dock::Dock;
 
 fn compose() -> Value {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/compose.yaml");
@@ -29,7 +38,9 @@ fn compose_file_has_two_services_over_one_volume() {
     }
     let manager = &services["toolman-manager"];
     assert_eq!(manager["depends_on"]["toolman-core"]["condition"], "service_healthy");
-    assert!(manager["tmpfs"].to_string().contains("/tmp"), "secrets are edited in memory");
+    let memory = manager["environment"]["XDG_RUNTIME_DIR"].as_str().unwrap();
+    let mounted = manager["tmpfs"][0].as_str().unwrap();
+    assert_eq!(mounted.split(':').next(), Some(memory), "secrets are edited in memory");
     let address = manager["networks"]["internal"]["ipv4_address"].as_str().unwrap();
     let allowed = &services["toolman-core"]["environment"]["INTERNAL_ALLOWED_CIDRS"];
     assert_eq!(allowed, &json!(format!("{address}/32")));
@@ -44,4 +55,74 @@ fn compose_file_has_two_services_over_one_volume() {
         stage.lines().any(|line| line.contains("apt-get install") && line.contains(" git"))
     };
     assert!(!installs_git(core) && installs_git(manager), "only the manager needs git");
+}
+
+/// A command as a service of the file has it, over a folder that stands for the volume, on this machine alone.
+fn service(folder: &Folder, name: &str, volume: &Path) -> Command {
+    let service = &compose()["services"][name];
+    let words = service["command"].as_array().unwrap().iter().map(|word| word.as_str().unwrap());
+    let words: Vec<_> =
+        words.map(|word| if word.starts_with("0.0.0.0:") { "127.0.0.1:0" } else { word }).collect();
+    let mut command = folder.command(&words);
+    for (key, value) in service["environment"].as_object().unwrap() {
+        let value = match (key.as_str(), value.as_str().unwrap()) {
+            ("DATA_DIR", _) => volume.to_str().unwrap(),
+            ("INTERNAL_ALLOWED_CIDRS", _) => "127.0.0.1/32",
+            ("SECRETS_KEY", _) => "a master key for the tests of compose",
+            // Tokens are set by whoever starts it, and levels have a default.
+            (_, value) if value.starts_with("${") => continue,
+            (_, value) => value,
+        };
+        command.env(key, value);
+    }
+    command
+}
+
+#[tokio::test]
+async fn services_of_the_compose_file_begin_with_an_empty_volume() {
+    // TD-156, TD-33
+    let folder = Folder::new(TOOLMAN);
+    let volume = folder.path().join("volume");
+    std::fs::create_dir(&volume).unwrap();
+    let core = Dock::spawn(service(&folder, "toolman-core", &volume)).await;
+    assert_eq!(core.ask("GET", "/health", &[], "").await.status, 200);
+    let none = core.ask("GET", "/namespaces", &[], "").await.json();
+    assert_eq!(none["namespaces"], json!([]));
+    let mut command = service(&folder, "toolman-manager", &volume);
+    command.env("CORE_URL", format!("http://{}", core.address));
+    let Dock { child, address } = Dock::spawn(command).await;
+    let manager = Manager { child, address };
+    manager.done("create_namespace", json!({"name": "first"})).await;
+    let code = tool("shout", "return text.upper()");
+    let laid = json!({"namespace": "first", "filename": "a.py", "code": code});
+    assert_eq!(manager.done("write_tool", laid).await["pending"], true, "a person is asked");
+    let mut approve = service(&folder, "toolman-manager", &volume);
+    approve = {
+        let mut person = folder.command(&["approve", "--yes"]);
+        person.envs(approve.as_std().get_envs().filter_map(|(key, value)| Some((key, value?))));
+        person
+    };
+    assert!(approve.output().await.unwrap().status.success());
+    manager.done("reload_core", json!({})).await;
+    assert_eq!(core.text("first", "shout", &json!({"text": "a"})).await, "A");
+}
+
+#[tokio::test]
+async fn secrets_are_edited_where_the_compose_file_has_memory() {
+    // TD-59, TD-156: there it is `/tmp`; here any folder in memory will do.
+    let folder = Folder::new(TOOLMAN);
+    let memory = tempfile::TempDir::new_in("/dev/shm").unwrap();
+    let editor = folder.path().join("editor.sh");
+    std::fs::write(
+        &editor,
+        "#!/bin/sh\nprintf %s \"$1\" > where\nprintf 'global:\\n  KEY: a value\\n' > \"$1\"\n",
+    )
+    .unwrap();
+    std::fs::set_permissions(&editor, PermissionsExt::from_mode(0o755)).unwrap();
+    let mut command = folder.command(&["secrets", "edit"]);
+    command.env("EDITOR", &editor).env("XDG_RUNTIME_DIR", memory.path());
+    let output = command.output().await.unwrap();
+    let place = std::fs::read_to_string(folder.path().join("where")).unwrap();
+    assert!(Path::new(&place).starts_with(memory.path()), "{place}: {output:?}");
+    assert_eq!(std::fs::read_dir(memory.path()).unwrap().count(), 0, "and it is wiped");
 }
