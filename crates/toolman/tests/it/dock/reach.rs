@@ -133,8 +133,7 @@ async fn descriptors_that_the_parent_left_open_reach_nobody() {
     let data = Data::new(&[("a/t.py", TRY)]);
     let secret = data.path().join("left-open");
     fs::write(&secret, "hush").unwrap();
-    let server =
-        "[[servers]]\nnamespace = \"s\"\ncommand = \"ls -l /proc/self/fd > fds\"\n";
+    let server = "[[servers]]\nnamespace = \"s\"\ncommand = \"ls -l /proc/self/fd > fds\"\n";
     let file = format!("surface = \"namespace\"\n[dock]\n{server}");
     fs::write(data.path().join("tools.toml"), file).unwrap();
     let inner = serve(data.path());
