@@ -1,6 +1,7 @@
 //! Repositories and registries through the manager's tools: read, told of, proposed; never run.
 
 mod hostile;
+mod nested;
 mod registry;
 pub mod site;
 
