@@ -115,11 +115,6 @@ impl Desk {
         })
     }
 
-    /// The same with sources from elsewhere.
-    pub fn with_sources(self, sources: Settings) -> Desk {
-        Desk { sources, ..self }
-    }
-
     pub fn shelf(&self) -> Shelf<'_> {
         Shelf { data: &self.data, tools: &self.tools, clock: self.clock }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::source::{Parsed, above, each};
+use crate::source::Parsed;
 
 /// Hosts that are named and not called: schemas, examples, this machine.
 const NAMED_ONLY: [&str; 12] = [
@@ -22,7 +22,7 @@ const NAMED_ONLY: [&str; 12] = [
 
 /// Adds the hosts of a file.
 pub fn collect(parsed: &Parsed, hosts: &mut BTreeSet<String>) {
-    each(parsed.root(), |node| {
+    parsed.each(|node, above| {
         let is_text = matches!(
             node.kind(),
             "string_fragment"
@@ -32,20 +32,13 @@ pub fn collect(parsed: &Parsed, hosts: &mut BTreeSet<String>) {
         );
         if is_text {
             // A text that stands alone is a comment of Python.
-            let is_comment =
-                above(node).nth(1).is_some_and(|outer| outer.kind() == "expression_statement");
+            let outer = above.len().checked_sub(2).and_then(|at| above.get(at));
+            let is_comment = outer.is_some_and(|outer| outer.kind() == "expression_statement");
             if !is_comment {
                 hosts.extend(host(parsed.word(node)));
             }
         }
     });
-}
-
-/// Adds the hosts of texts in Rust, which is read by its tokens.
-pub fn collect_words(text: &str, hosts: &mut BTreeSet<String>) {
-    for quoted in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
-        hosts.extend(quoted.split('"').skip(1).step_by(2).filter_map(host));
-    }
 }
 
 /// The host of a text that is an address from its beginning.

@@ -12,6 +12,7 @@ pub mod limits;
 mod manifests;
 mod path;
 mod report;
+mod scopes;
 mod source;
 pub mod tools;
 mod variables;

@@ -29,5 +29,13 @@ pub const TOOLS_MAX: usize = 2_000;
 pub const STEPS_MAX: usize = 48;
 /// How many nodes are looked at to find out what a name means, for one file.
 pub const WORK_MAX: usize = 2_000_000;
+/// How far what is around a node is looked at.
+pub const ABOVE_MAX: usize = 128;
+/// Parts of a file that know the same name and are looked at before one is given up.
+pub const SCOPES_MAX: usize = 1_000;
+/// All that is told of tools, in bytes.
+pub const TOLD_BYTES_MAX: usize = 4 << 20;
+/// What one tool may want.
+pub const PARAMETERS_MAX: usize = 500;
 /// How deeply foreign data may be nested.
 pub const DEPTH_MAX: usize = 96;

@@ -3,9 +3,9 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -35,10 +35,18 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
+/// What is said where something was left out for want of time or room.
+const MORE: &str = "there is more than can be looked into; the rest is only listed";
+
 /// Reads a folder.
 pub fn survey(root: &Path) -> Result<Report, Error> {
+    survey_within(root, SURVEY_TIME_MAX)
+}
+
+/// The same in another time.
+fn survey_within(root: &Path, time_max: Duration) -> Result<Report, Error> {
     let listing = folder::list(root)?;
-    let mut survey = Survey { root, began: Instant::now(), ..Survey::default() };
+    let mut survey = Survey { root, until: Instant::now() + time_max, ..Survey::default() };
     if listing.is_cut {
         survey.notes.push(format!("only the first {} files are listed", listing.files.len()));
     }
@@ -51,7 +59,8 @@ pub fn survey(root: &Path) -> Result<Report, Error> {
 
 struct Survey<'a> {
     root: &'a Path,
-    began: Instant,
+    /// When it must be over.
+    until: Instant,
     bytes_read: u64,
     bytes: HashMap<&'static str, u64>,
     sources: Sources,
@@ -66,7 +75,7 @@ impl Default for Survey<'_> {
     fn default() -> Self {
         Survey {
             root: Path::new(""),
-            began: Instant::now(),
+            until: Instant::now(),
             bytes_read: 0,
             bytes: HashMap::new(),
             sources: Sources::default(),
@@ -88,11 +97,8 @@ impl Survey<'_> {
             }
             return;
         }
-        if self.bytes_read + bytes > SOURCES_BYTES_MAX || self.began.elapsed() > SURVEY_TIME_MAX {
-            let note = "there is more than can be looked into; the rest is only listed";
-            if !self.notes.iter().any(|known| known == note) {
-                self.notes.push(note.to_owned());
-            }
+        if self.bytes_read + bytes > SOURCES_BYTES_MAX || self.is_late() {
+            self.note_more();
             return;
         }
         // What is no text has nothing to say here.
@@ -110,11 +116,25 @@ impl Survey<'_> {
         }
     }
 
+    fn is_late(&self) -> bool {
+        Instant::now() > self.until
+    }
+
+    fn note_more(&mut self) {
+        if !self.notes.iter().any(|known| known == MORE) {
+            self.notes.push(MORE.to_owned());
+        }
+    }
+
     fn source(&mut self, path: &str, text: String) {
         if extension(path) == "rs" {
-            hosts::collect_words(&text, &mut self.hosts);
-            variables::collect_words(&text, &mut self.variables);
-            self.sources.rust.push((path.to_owned(), text));
+            match self.sources.rust.add(path, &text) {
+                Some(mut told) => {
+                    self.hosts.append(&mut told.hosts);
+                    self.variables.append(&mut told.variables);
+                }
+                None => self.notes.push(format!("`{path}` is nested too deeply to be looked into")),
+            }
             return;
         }
         if let Some(document) = openapi::document(path, &text) {
@@ -124,7 +144,7 @@ impl Survey<'_> {
         }
         let is_declaration = path.ends_with(".d.ts") || extension(path) == "pyi";
         let Some(grammar) = Grammar::of(path).filter(|_| !is_declaration) else { return };
-        match grammar.parse(path, text) {
+        match grammar.parse(path, text, self.until) {
             Some(parsed) => {
                 hosts::collect(&parsed, &mut self.hosts);
                 variables::collect(grammar, &parsed, &mut self.variables);
@@ -135,15 +155,11 @@ impl Survey<'_> {
     }
 
     fn report(mut self, files: Vec<String>) -> Report {
-        let mut roots: Vec<&str> = self.packages.iter().map(|(root, _)| root.as_str()).collect();
+        let roots: HashSet<&str> = self.packages.iter().map(|(root, _)| root.as_str()).collect();
         // The innermost package of a file is that with the longest path.
-        roots.sort_by_key(|root| std::cmp::Reverse(root.len()));
         let package_of = |file: &str| {
-            let is_in = |root: &&&str| {
-                root.is_empty()
-                    || file.strip_prefix(**root).is_some_and(|rest| rest.starts_with('/'))
-            };
-            roots.iter().find(is_in).copied().unwrap_or("")
+            let folders = file.rmatch_indices('/').filter_map(|(end, _)| file.get(..end));
+            folders.into_iter().find_map(|folder| roots.get(folder)).copied().unwrap_or("")
         };
         let mut tools_found = self.sources.tools(package_of);
         let is_described_only = tools_found.is_empty() && !self.documents.is_empty();
@@ -152,6 +168,9 @@ impl Survey<'_> {
             tools_found = documents
                 .flat_map(|(path, text, document)| openapi::tools(path, text, document))
                 .collect();
+        }
+        if self.is_late() {
+            self.note_more();
         }
         let mut dependencies = Dependencies::new();
         for (_, own) in self.packages {

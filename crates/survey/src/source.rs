@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use tree_sitter::{Language, Node, ParseOptions, Parser, Tree};
 
-use crate::limits::PARSE_TIME_MAX;
+use crate::limits::{ABOVE_MAX, PARSE_TIME_MAX};
 
 /// A file that was parsed.
 pub struct Parsed {
@@ -15,6 +15,8 @@ pub struct Parsed {
     pub path: String,
     pub text: String,
     pub tree: Tree,
+    /// When the survey must be over.
+    until: Instant,
 }
 
 /// The grammars that are carried in the binary. JavaScript is read as TypeScript, which holds it.
@@ -47,23 +49,19 @@ impl Grammar {
         }
     }
 
-    /// Parses a text; `None` if that takes too long.
-    pub fn parse(self, path: &str, text: String) -> Option<Parsed> {
+    /// Parses a text, which may be looked into `until` then; `None` if parsing takes too long.
+    pub fn parse(self, path: &str, text: String, until: Instant) -> Option<Parsed> {
         let mut parser = Parser::new();
         parser.set_language(&self.language()).ok()?;
-        let began = Instant::now();
+        let end = until.min(Instant::now() + PARSE_TIME_MAX);
         let mut is_slow = |_: &tree_sitter::ParseState| {
-            if began.elapsed() > PARSE_TIME_MAX {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
+            if Instant::now() > end { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let options = ParseOptions::new().progress_callback(&mut is_slow);
         let bytes = text.as_bytes();
         let mut input = |at: usize, _| bytes.get(at..).unwrap_or_default();
         let tree = parser.parse_with_options(&mut input, None, Some(options))?;
-        Some(Parsed { path: path.to_owned(), text, tree })
+        Some(Parsed { path: path.to_owned(), text, tree, until })
     }
 }
 
@@ -74,6 +72,37 @@ impl Parsed {
 
     pub fn word(&self, node: Node) -> &str {
         self.text.get(node.byte_range()).unwrap_or_default()
+    }
+
+    /// Whether there is no time left to look into it.
+    pub fn is_late(&self) -> bool {
+        Instant::now() > self.until
+    }
+
+    /// Visits all nodes, parents first, each with those above it, the nearest last. Without recursion: foreign code may
+    /// be nested as it likes. Ends early when there is no time left.
+    pub fn each<'t>(&'t self, mut visit: impl FnMut(Node<'t>, &[Node<'t>])) {
+        let mut cursor = self.root().walk();
+        let mut above = Vec::new();
+        let mut seen = 0_u32;
+        loop {
+            seen = seen.wrapping_add(1);
+            if seen.is_multiple_of(1024) && self.is_late() {
+                return;
+            }
+            let node = cursor.node();
+            visit(node, &above);
+            if cursor.goto_first_child() {
+                above.push(node);
+                continue;
+            }
+            while !cursor.goto_next_sibling() {
+                if !cursor.goto_parent() {
+                    return;
+                }
+                above.pop();
+            }
+        }
     }
 }
 
@@ -92,28 +121,6 @@ pub fn field<'t>(node: Node<'t>, name: &str) -> Option<Node<'t>> {
     node.child_by_field_name(name)
 }
 
-/// Visits all nodes below and with `root`, parents first, without recursion: foreign code may be nested as it likes.
-pub fn each<'t>(root: Node<'t>, mut visit: impl FnMut(Node<'t>)) {
-    let mut cursor = root.walk();
-    loop {
-        visit(cursor.node());
-        if cursor.goto_first_child() {
-            continue;
-        }
-        loop {
-            if cursor.node().id() == root.id() {
-                return;
-            }
-            if cursor.goto_next_sibling() {
-                break;
-            }
-            if !cursor.goto_parent() {
-                return;
-            }
-        }
-    }
-}
-
 /// The nodes below `root` of one of these kinds that are not within a node of the `barriers`.
 pub fn below<'t>(root: Node<'t>, kinds: &[&str], barriers: &[&str]) -> Vec<Node<'t>> {
     let mut found = Vec::new();
@@ -129,9 +136,9 @@ pub fn below<'t>(root: Node<'t>, kinds: &[&str], barriers: &[&str]) -> Vec<Node<
     found
 }
 
-/// The nodes above a node, nearest first.
-pub fn above(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
-    std::iter::successors(node.parent(), Node::parent)
+/// The nodes above a node, nearest first, as far as anybody nests code.
+pub fn nearest<'t>(above: &[Node<'t>]) -> impl Iterator<Item = Node<'t>> {
+    above.iter().rev().take(ABOVE_MAX).copied()
 }
 
 /// A text as sources write it, with its escapes carried out.

@@ -6,7 +6,7 @@ mod go;
 mod javascript;
 pub mod openapi;
 mod python;
-mod rust;
+pub mod rust;
 #[cfg(test)]
 pub mod testing;
 
@@ -14,7 +14,7 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use crate::limits::TOOLS_MAX;
+use crate::limits::{PARAMETERS_MAX, TOLD_BYTES_MAX, TOOLS_MAX};
 use crate::source::{Grammar, Parsed};
 
 /// A tool that somebody's code offers.
@@ -38,14 +38,39 @@ pub struct Parameter {
     pub required: bool,
 }
 
+/// Tools that were found, as far as there is room for them.
+#[derive(Default)]
+pub struct Kept {
+    tools: Vec<Tool>,
+    bytes: usize,
+}
+
+impl Kept {
+    pub fn push(&mut self, mut tool: Tool) {
+        tool.parameters.truncate(PARAMETERS_MAX);
+        let parameters = tool.parameters.iter();
+        let wanted: usize =
+            parameters.map(|one| one.name.len() + one.kind.len() + one.description.len()).sum();
+        self.bytes += tool.name.len() + tool.description.len() + wanted;
+        // What was compiled tells the same again.
+        if self.bytes <= 2 * TOLD_BYTES_MAX && self.tools.len() < 2 * TOOLS_MAX {
+            self.tools.push(tool);
+        }
+    }
+
+    pub fn extend(&mut self, tools: impl IntoIterator<Item = Tool>) {
+        tools.into_iter().for_each(|tool| self.push(tool));
+    }
+}
+
 /// Sources by their language.
 #[derive(Default)]
 pub struct Sources {
     pub go: Vec<Parsed>,
     pub python: Vec<Parsed>,
     pub javascript: Vec<Parsed>,
-    /// Rust is read by its own tokens.
-    pub rust: Vec<(String, String)>,
+    /// Rust is read by its own tokens, file by file.
+    pub rust: rust::Found,
 }
 
 impl Sources {
@@ -59,10 +84,12 @@ impl Sources {
 
     /// Every tool, once; `package_of` says which package a file belongs to.
     pub fn tools<'a>(&self, package_of: impl Fn(&str) -> &'a str) -> Vec<Tool> {
-        let mut all = javascript::tools(&self.javascript);
-        all.extend(python::tools(&self.python));
-        all.extend(go::tools(&self.go));
-        all.extend(rust::tools(&self.rust));
+        let mut kept = Kept::default();
+        javascript::tools(&self.javascript, &mut kept);
+        python::tools(&self.python, &mut kept);
+        go::tools(&self.go, &mut kept);
+        self.rust.tools(&mut kept);
+        let mut all = kept.tools;
         // What was compiled tells the same again; what was written tells more.
         all.sort_by_key(|tool| is_compiled(&tool.file));
         let mut seen = HashSet::new();

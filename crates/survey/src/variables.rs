@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tree_sitter::Node;
 
-use crate::source::{Grammar, Parsed, children, each, field};
+use crate::source::{Grammar, Parsed, children, field};
 
 /// Parts of names that secrets have.
 const SECRET_WORDS: [&str; 15] = [
@@ -37,31 +37,22 @@ pub fn looks_secret(name: &str) -> bool {
 
 /// Adds the variables that a file reads.
 pub fn collect(grammar: Grammar, parsed: &Parsed, names: &mut BTreeSet<String>) {
-    each(parsed.root(), |node| {
+    parsed.each(|node, _| {
         let found = match grammar {
             Grammar::TypeScript => javascript(parsed, node),
             Grammar::Python => python(parsed, node),
             Grammar::Go => go(parsed, node),
         };
-        let is_name = |name: &&str| {
-            name.starts_with(|c: char| c.is_ascii_uppercase() || c == '_')
-                && name.len() <= 128
-                && name
-                    .bytes()
-                    .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
-        };
-        names.extend(found.into_iter().filter(is_name).map(str::to_owned));
+        names.extend(found.into_iter().filter(|name| is_name(name)).map(str::to_owned));
     });
 }
 
-/// The same for Rust: the texts given to `env::var`.
-pub fn collect_words(text: &str, names: &mut BTreeSet<String>) {
-    for (at, _) in text.match_indices("env::var") {
-        let rest = text[at..].split_once('(').map(|(_, rest)| rest.trim_start());
-        let name =
-            rest.and_then(|rest| rest.strip_prefix('"')).and_then(|rest| rest.split('"').next());
-        names.extend(name.map(str::to_owned));
-    }
+/// Whether a text is a name as variables have it.
+pub fn is_name(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+    name.starts_with(|c: char| c.is_ascii_uppercase() || c == '_')
+        && name.len() <= 128
+        && name.bytes().all(allowed)
 }
 
 /// `process.env.NAME`, `process.env["NAME"]`, `const { NAME } = process.env`.

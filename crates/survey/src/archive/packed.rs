@@ -18,6 +18,9 @@ const LINK: u32 = 0o120_000;
 const PLAIN: u32 = 0o100_000;
 const FOLDER: u32 = 0o040_000;
 
+/// What begins each entry of a zip's directory.
+const CENTRAL: &[u8] = b"PK\x01\x02";
+
 /// What stands before a member and is meant for it.
 #[derive(Default)]
 struct Extension {
@@ -148,6 +151,10 @@ fn records(mut said: &[u8]) -> Result<Vec<Record<'_>>, Error> {
 }
 
 pub(super) fn zip(archive: &[u8], target: &mut Target) -> Result<(), Error> {
+    // The library reads what is said of all members before anybody can count them.
+    if archive.windows(CENTRAL.len()).filter(|bytes| *bytes == CENTRAL).count() > FILES_MAX {
+        return Err(Error::TooMany { most: FILES_MAX });
+    }
     let opened = zip::ZipArchive::new(Cursor::new(archive));
     let mut archive = opened.map_err(|error| damaged(&error))?;
     if archive.len() > FILES_MAX {

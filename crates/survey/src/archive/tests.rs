@@ -260,3 +260,11 @@ fn format_is_told_by_the_name() {
     let error = Format::of("x.tar.bz2").unwrap_err().to_string();
     assert!(error.starts_with("`x.tar.bz2` is no archive that can be unpacked"), "{error}");
 }
+
+#[test]
+fn members_of_a_zip_are_counted_before_any_is_read() {
+    // HARDENING A06: what is said of them could not even be read.
+    let archive = b"PK\x01\x02 and nothing else".repeat(20_001);
+    refused(&archive, Format::Zip, "the archive holds over 20000 files");
+    refused(&archive[..archive.len() / 2], Format::Zip, "the archive can't be read");
+}

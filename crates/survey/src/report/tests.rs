@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use crate::folder::read;
-use crate::report::survey;
+use crate::report::{survey, survey_within};
 use crate::tools::testing::{folder, surveyed};
 
 #[test]
@@ -118,4 +118,29 @@ fn large_files_are_listed_and_not_looked_into() {
     let report = survey(inside.path()).unwrap();
     assert_eq!(report.files, ["a.py", "huge.py"]);
     assert_eq!(report.notes, ["`huge.py` is too large to be looked into"]);
+}
+
+#[test]
+fn survey_that_has_no_time_left_says_so() {
+    let inside = folder(&[("a.py", "import mcp\n@mcp.tool()\ndef a(): 'A.'\n")]);
+    let report = survey_within(inside.path(), std::time::Duration::ZERO).unwrap();
+    assert_eq!(report.files, ["a.py"]);
+    assert_eq!(report.notes, ["there is more than can be looked into; the rest is only listed"]);
+}
+
+#[test]
+fn hosts_and_variables_of_rust_are_read_from_its_tokens() {
+    let lib = r##"//! See https://docs.test/.
+/// And https://more.docs.test/.
+// let a = "https://comment.test";
+const RAW: &str = r#"https://raw.test/x"#;
+fn a() {
+    let text = "env::var(\"NO_TOKEN\")";
+    let one = std::env::var("ONE_TOKEN"); let two = env::var_os( "TWO_TOKEN" );
+    call(&["https://list.test/a", "quoted \" https://inside.test"]);
+}
+"##;
+    let report = surveyed(&[("lib.rs", lib)]);
+    assert_eq!(report.apis_called, ["list.test", "raw.test"]);
+    assert_eq!(report.secrets_needed, ["ONE_TOKEN", "TWO_TOKEN"]);
 }

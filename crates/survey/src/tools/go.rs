@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use tree_sitter::Node;
 
-use super::{Parameter, Tool, tidy};
-use crate::source::{Parsed, children, each, field, line, unescape};
+use super::{Kept, Parameter, Tool, tidy};
+use crate::source::{Parsed, children, field, line, nearest, unescape};
 
 /// Constants and structs of all files, by name: a package spreads over its files.
 struct Names<'t> {
@@ -18,17 +18,15 @@ struct Names<'t> {
     files: &'t [Parsed],
 }
 
-pub fn tools(files: &[Parsed]) -> Vec<Tool> {
+pub fn tools(files: &[Parsed], kept: &mut Kept) {
     let names = Names::new(files);
-    let mut found = Vec::new();
     for (file, parsed) in files.iter().enumerate() {
-        each(parsed.root(), |node| match node.kind() {
-            "call_expression" => found.extend(names.new_tool(file, node)),
-            "composite_literal" => found.extend(names.literal(file, node)),
+        parsed.each(|node, above| match node.kind() {
+            "call_expression" => kept.extend(names.new_tool(file, node)),
+            "composite_literal" => kept.extend(names.literal(file, node, above)),
             _ => {}
         });
     }
-    found
 }
 
 impl<'t> Names<'t> {
@@ -40,7 +38,7 @@ impl<'t> Names<'t> {
             files,
         };
         for (file, parsed) in files.iter().enumerate() {
-            each(parsed.root(), |node| match node.kind() {
+            parsed.each(|node, _| match node.kind() {
                 "const_spec" | "var_spec" => {
                     let value =
                         field(node, "value").and_then(|list| children(list).into_iter().next());
@@ -159,7 +157,7 @@ impl<'t> Names<'t> {
     }
 
     /// `mcp.Tool{Name: "…", Description: "…"}`
-    fn literal(&self, file: usize, node: Node<'t>) -> Option<Tool> {
+    fn literal(&self, file: usize, node: Node<'t>, above: &[Node<'t>]) -> Option<Tool> {
         let kind = self.files[file].word(field(node, "type")?);
         if kind != "mcp.Tool" && kind != "mcpsdk.Tool" && kind != "sdk.Tool" {
             return None;
@@ -169,7 +167,7 @@ impl<'t> Names<'t> {
         let mut tool = self.tool(file, node, name);
         let about = self.keyed(file, body, "Description").and_then(|text| self.text(file, text));
         tool.description = about.map(|text| tidy(&text)).unwrap_or_default();
-        tool.parameters = self.arguments_of(file, node);
+        tool.parameters = self.arguments_of(file, above);
         Some(tool)
     }
 
@@ -185,8 +183,8 @@ impl<'t> Names<'t> {
     }
 
     /// `mcp.AddTool(server, &mcp.Tool{…}, handler)`: the struct that the handler takes.
-    fn arguments_of(&self, file: usize, node: Node<'t>) -> Vec<Parameter> {
-        let call = crate::source::above(node).find(|outer| outer.kind() == "call_expression");
+    fn arguments_of(&self, file: usize, above: &[Node<'t>]) -> Vec<Parameter> {
+        let call = nearest(above).find(|outer| outer.kind() == "call_expression");
         let called = call.and_then(|call| self.called(file, call));
         let Some(("AddTool", given)) = called else { return Vec::new() };
         let Some(handler) = given.last() else { return Vec::new() };

@@ -10,47 +10,47 @@ mod tests;
 
 use tree_sitter::Node;
 
-use super::{Tool, tidy};
-use crate::source::{Parsed, above, below, children, each, field, line};
+use super::{Kept, Tool, tidy};
+use crate::limits::ABOVE_MAX;
+use crate::source::{Parsed, below, children, field, line};
 use names::{FUNCTIONS, Place, Project};
 
 /// What a tool calls the schema of its arguments.
 const SCHEMA_KEYS: [&str; 5] =
     ["inputSchema", "input_schema", "parameters", "paramsSchema", "schema"];
 
-pub fn tools(files: &[Parsed]) -> Vec<Tool> {
+pub fn tools(files: &[Parsed], kept: &mut Kept) {
     let project = Project::new(files);
-    let mut found = Found { project: &project, tools: Vec::new(), is_whole: true };
+    let mut found = Found { project: &project, tools: kept, is_whole: true };
     for (file, parsed) in files.iter().enumerate() {
-        each(parsed.root(), |node| {
+        parsed.each(|node, above| {
             if node.kind() == "call_expression" {
-                found.call(&Place::new(file, node));
+                found.call(&Place::new(file, node), above);
             }
         });
     }
-    let mut tools = found.tools;
     if !found.is_whole {
         for (file, parsed) in files.iter().enumerate() {
-            each(parsed.root(), |node| {
+            parsed.each(|node, _| {
                 if node.kind() == "object" {
-                    tools.extend(by_shape(&project, &Place::new(file, node)));
+                    kept.extend(by_shape(&project, &Place::new(file, node)));
                 }
             });
         }
     }
-    tools
 }
 
 /// What was found so far.
 struct Found<'p, 't> {
     project: &'p Project<'t>,
-    tools: Vec<Tool>,
+    tools: &'p mut Kept,
     /// Whether every registration could be followed to its names.
     is_whole: bool,
 }
 
 impl<'t> Found<'_, 't> {
-    fn call(&mut self, call: &Place<'t>) {
+    /// A call, and what is above it.
+    fn call(&mut self, call: &Place<'t>, above: &[Node<'t>]) {
         let Some(function) = field(call.node, "function") else { return };
         if function.kind() != "member_expression" {
             return;
@@ -60,13 +60,13 @@ impl<'t> Found<'_, 't> {
         let is_by_object = |node: &Node| node.kind() == "object";
         match (self.project.word(call, method), &arguments[..]) {
             ("registerTool" | "registerToolTask" | "registerAppTool", [name, _, ..]) => {
-                self.register(call, *name, &arguments[1..]);
+                self.register(call, above, *name, &arguments[1..]);
             }
             ("tool", [name, .., last]) if is_handler(*last) => {
-                self.register(call, *name, &arguments[1..]);
+                self.register(call, above, *name, &arguments[1..]);
             }
             ("addTool", [tool]) if is_by_object(tool) || tool.kind() == "identifier" => {
-                self.add(&call.with(*tool));
+                self.add(&call.with(*tool), above);
             }
             ("addTools", [tools]) => self.list(&call.with(*tools)),
             ("setRequestHandler", [method, handler, ..]) => {
@@ -82,9 +82,15 @@ impl<'t> Found<'_, 't> {
     }
 
     /// `registerTool(name, config, handler)`, or `tool(name, description?, schema?, annotations?, handler)`.
-    fn register(&mut self, call: &Place<'t>, name: Node<'t>, rest: &[Node<'t>]) {
+    fn register(
+        &mut self,
+        call: &Place<'t>,
+        above: &[Node<'t>],
+        name: Node<'t>,
+        rest: &[Node<'t>],
+    ) {
         let mut is_named = false;
-        for place in self.turns(call, name) {
+        for place in self.turns(call, above, name) {
             let Some(text) = self.project.text(&place.with(name)) else { continue };
             is_named = true;
             let mut tool = tool(self.project, &place, text);
@@ -128,9 +134,9 @@ impl<'t> Found<'_, 't> {
     }
 
     /// `addTool({ name, description, parameters, execute })`, in a loop or not.
-    fn add(&mut self, argument: &Place<'t>) {
+    fn add(&mut self, argument: &Place<'t>, above: &[Node<'t>]) {
         let mut is_named = false;
-        for place in self.turns(argument, argument.node) {
+        for place in self.turns(argument, above, argument.node) {
             if let Some(tool) = from_object(self.project, &place) {
                 is_named = true;
                 self.tools.push(tool);
@@ -162,7 +168,7 @@ impl<'t> Found<'_, 't> {
     }
 
     /// The place as it is, or once for each turn of the loop around it, if that is what names the tools.
-    fn turns(&self, place: &Place<'t>, name: Node<'t>) -> Vec<Place<'t>> {
+    fn turns(&self, place: &Place<'t>, above: &[Node<'t>], name: Node<'t>) -> Vec<Place<'t>> {
         let is_known = |place: &Place<'t>| {
             let named = place.with(name);
             self.project.text(&named).is_some() || from_object(self.project, &named).is_some()
@@ -170,8 +176,13 @@ impl<'t> Found<'_, 't> {
         if is_known(place) {
             return vec![place.clone()];
         }
-        for outer in above(place.node) {
-            let turns = self.project.turns(place, outer);
+        for (at, outer) in above.iter().enumerate().rev().take(ABOVE_MAX) {
+            let kind = outer.kind();
+            if kind != "for_in_statement" && !FUNCTIONS.contains(&kind) {
+                continue;
+            }
+            let call = at.checked_sub(2).and_then(|at| above.get(at)).copied();
+            let turns = self.project.turns(place, *outer, call);
             let known: Vec<_> = turns.into_iter().filter(|turn| is_known(turn)).collect();
             if !known.is_empty() {
                 return known;

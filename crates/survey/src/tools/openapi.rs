@@ -3,10 +3,12 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 
-use super::{Parameter, Tool, tidy};
-use crate::limits::TOOLS_MAX;
+use super::{Kept, Parameter, Tool, tidy};
+use crate::limits::{PARAMETERS_MAX, TOOLS_MAX};
 use crate::path::extension;
 
 const METHODS: [&str; 7] = ["get", "put", "post", "delete", "patch", "head", "options"];
@@ -37,15 +39,15 @@ pub fn hosts(document: &Value) -> Vec<String> {
 
 /// Every operation, under its id or a name made of its method and path.
 pub fn tools(path: &str, text: &str, document: &Value) -> Vec<Tool> {
-    let mut found = Vec::new();
+    let mut found = Kept::default();
     let paths = document["paths"].as_object();
+    let lines = lines(text);
     for (route, item) in paths.into_iter().flatten() {
-        let line =
-            text.lines().position(|line| line.contains(route.as_str())).map_or(1, |at| at + 1);
+        let line = lines.get(route.as_str()).copied().unwrap_or(1);
         for method in METHODS {
             let Some(operation) = item.get(method).and_then(Value::as_object) else { continue };
-            if found.len() >= TOOLS_MAX {
-                return found;
+            if found.tools.len() >= TOOLS_MAX {
+                return found.tools;
             }
             let said = |key: &str| operation.get(key).and_then(Value::as_str);
             found.push(Tool {
@@ -57,6 +59,19 @@ pub fn tools(path: &str, text: &str, document: &Value) -> Vec<Tool> {
                 ),
                 parameters: parameters(document, item, operation),
             });
+        }
+    }
+    found.tools
+}
+
+/// Where each line's key stands: `"/pets": {` or `/pets:`.
+fn lines(text: &str) -> HashMap<&str, usize> {
+    let mut found = HashMap::new();
+    for (line, at) in text.lines().zip(1..) {
+        let key = line.trim().trim_end_matches(['{', ' ']).trim_end_matches(':');
+        let key = key.trim_matches(['"', '\'']);
+        if key.starts_with('/') {
+            found.entry(key).or_insert(at);
         }
     }
     found
@@ -71,7 +86,8 @@ fn made_up(method: &str, route: &str) -> String {
 fn parameters(document: &Value, item: &Value, operation: &Map<String, Value>) -> Vec<Parameter> {
     let shared = item.get("parameters");
     let own = operation.get("parameters");
-    let all = shared.into_iter().chain(own).filter_map(Value::as_array).flatten();
+    let all =
+        shared.into_iter().chain(own).filter_map(Value::as_array).flatten().take(PARAMETERS_MAX);
     let mut found: Vec<Parameter> = all
         .map(|one| follow(document, one))
         .filter_map(|one| {
@@ -90,7 +106,9 @@ fn parameters(document: &Value, item: &Value, operation: &Map<String, Value>) ->
         kinds.and_then(|kinds| kinds.values().next()).map(|kind| follow(document, &kind["schema"]));
     if let Some(schema) = schema {
         let required = schema["required"].as_array().map(Vec::as_slice).unwrap_or_default();
-        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        for (name, property) in
+            schema["properties"].as_object().into_iter().flatten().take(PARAMETERS_MAX)
+        {
             let is_required = required.iter().any(|one| one == name);
             found.push(parameter(
                 name,

@@ -12,23 +12,21 @@ use std::collections::HashMap;
 
 use tree_sitter::Node;
 
-use super::{Tool, tidy};
-use crate::source::{Parsed, above, children, each, field, line};
+use super::{Kept, Tool, tidy};
+use crate::source::{Parsed, children, field, line};
 use names::{Place, Project};
 
-pub fn tools(files: &[Parsed]) -> Vec<Tool> {
+pub fn tools(files: &[Parsed], kept: &mut Kept) {
     let project = Project::new(files);
     let prefixes = prefixes(&project, files);
-    let mut found = Vec::new();
     for (file, parsed) in files.iter().enumerate() {
         let finder = Finder { project: &project, prefixes: &prefixes, file };
-        each(parsed.root(), |node| match node.kind() {
-            "decorated_definition" => found.extend(finder.decorated(node)),
-            "call" => found.extend(finder.call(node)),
+        parsed.each(|node, above| match node.kind() {
+            "decorated_definition" => kept.extend(finder.decorated(node)),
+            "call" => kept.extend(finder.call(node, above.last())),
             _ => {}
         });
     }
-    found
 }
 
 struct Finder<'p, 't> {
@@ -65,7 +63,7 @@ impl<'t> Finder<'_, 't> {
         }
     }
 
-    fn call(&self, call: Node<'t>) -> Option<Tool> {
+    fn call(&self, call: Node<'t>, parent: Option<&Node<'t>>) -> Option<Tool> {
         let function = field(call, "function")?;
         let arguments = field(call, "arguments")?;
         let name = field(function, "attribute").unwrap_or(function);
@@ -78,7 +76,7 @@ impl<'t> Finder<'_, 't> {
                 self.tool(self.function(first()?), Some(arguments), call, function)
             }
             // `mcp.tool(function, name="…")`; as a decorator it is seen above its function.
-            "tool" if is_method && !is_decorator(call) => {
+            "tool" if is_method && !is_decorator(parent) => {
                 self.tool(Some(self.function(first()?)?), Some(arguments), call, function)
             }
             _ => {
@@ -167,15 +165,16 @@ impl<'t> Finder<'_, 't> {
     }
 }
 
-fn is_decorator(call: Node) -> bool {
-    above(call).next().is_some_and(|parent| parent.kind() == "decorator" || parent.kind() == "call")
+/// Whether a call is one by what is around it.
+fn is_decorator(parent: Option<&Node>) -> bool {
+    parent.is_some_and(|parent| parent.kind() == "decorator" || parent.kind() == "call")
 }
 
 /// Servers that are mounted into another under a prefix, by the name of their variable.
 fn prefixes<'t>(project: &Project<'t>, files: &'t [Parsed]) -> HashMap<String, String> {
     let mut found = HashMap::new();
     for (file, parsed) in files.iter().enumerate() {
-        each(parsed.root(), |node| {
+        parsed.each(|node, _| {
             let function = if node.kind() == "call" { field(node, "function") } else { None };
             let method = function.and_then(|function| field(function, "attribute"));
             let is_mount =

@@ -3,38 +3,101 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 
-use super::{Parameter, Tool, tidy};
-use crate::limits::DEPTH_MAX;
+use super::{Kept, Parameter, Tool, tidy};
+use crate::limits::{DEPTH_MAX, TOOLS_MAX};
 use crate::source::unescape;
+use crate::{hosts, variables};
 
-pub fn tools(files: &[(String, String)]) -> Vec<Tool> {
-    let mut found = Found::default();
-    for (path, text) in files {
-        // Another crate's `#[tool]` would be another thing.
-        if !files.iter().any(|(_, text)| text.contains("rmcp")) {
-            break;
-        }
-        if let Ok(tokens) = text.parse::<TokenStream>() {
-            found.read(path, tokens, 0);
-        }
-    }
-    let structs = found.structs;
-    for (tool, wanted) in &mut found.tools {
-        let fields = wanted.as_ref().and_then(|name| structs.get(name));
-        tool.parameters = fields.cloned().unwrap_or_default();
-    }
-    found.tools.into_iter().map(|(tool, _)| tool).collect()
-}
-
+/// What was found in all files that were read.
 #[derive(Default)]
-struct Found {
+pub struct Found {
     /// Each with the name of the struct of its arguments.
     tools: Vec<(Tool, Option<String>)>,
     structs: HashMap<String, Vec<Parameter>>,
+    /// Another crate's `#[tool]` would be another thing.
+    speaks_mcp: bool,
+}
+
+/// What a file tells besides.
+#[derive(Default)]
+pub struct Told {
+    pub hosts: BTreeSet<String>,
+    pub variables: BTreeSet<String>,
+}
+
+impl Found {
+    /// Reads a file; `None` if it is nested as nobody nests code.
+    pub fn add(&mut self, path: &str, text: &str) -> Option<Told> {
+        self.speaks_mcp |= text.contains("rmcp");
+        let told = match text.parse::<TokenStream>() {
+            Ok(tokens) => {
+                let told = look_around(tokens.clone());
+                if told.is_some() {
+                    self.read(path, tokens, 0);
+                }
+                told
+            }
+            Err(_) => Some(Told::default()),
+        };
+        // All tokens are gone, and with them what is kept to know their lines: a copy of every text.
+        proc_macro2::extra::invalidate_current_thread_spans();
+        told
+    }
+
+    pub fn tools(&self, kept: &mut Kept) {
+        for (tool, wanted) in self.tools.iter().filter(|_| self.speaks_mcp) {
+            let fields = wanted.as_ref().and_then(|name| self.structs.get(name));
+            let parameters = fields.cloned().unwrap_or_default();
+            kept.push(Tool { parameters, ..tool.clone() });
+        }
+    }
+}
+
+/// Hosts and variables of all tokens, however deep; `None` if that is too deep for what follows.
+fn look_around(tokens: TokenStream) -> Option<Told> {
+    let mut told = Told::default();
+    let mut open = vec![(tokens, 0)];
+    while let Some((tokens, depth)) = open.pop() {
+        if depth > DEPTH_MAX {
+            return None;
+        }
+        let level: Vec<TokenTree> = tokens.into_iter().collect();
+        // What is written to be read by people is an attribute: `#[doc = "…"]`.
+        let is_doc = matches!(&level[..], [TokenTree::Ident(word), ..] if word == "doc");
+        for token in level.iter().filter(|_| !is_doc) {
+            match token {
+                TokenTree::Literal(text) => {
+                    told.hosts.extend(hosts::host(&literal(&text.to_string())));
+                }
+                TokenTree::Group(group) => open.push((group.stream(), depth + 1)),
+                TokenTree::Ident(_) | TokenTree::Punct(_) => {}
+            }
+        }
+        told.variables.extend(level.windows(5).filter_map(variable));
+    }
+    Some(told)
+}
+
+/// The text given to `env::var`, `env::var_os` or a function of that name.
+fn variable(window: &[TokenTree]) -> Option<String> {
+    let [TokenTree::Ident(env), TokenTree::Punct(_), TokenTree::Punct(_), rest @ ..] = window
+    else {
+        return None;
+    };
+    let [TokenTree::Ident(var), TokenTree::Group(given)] = rest else { return None };
+    if env != "env" || !(var == "var" || var == "var_os") {
+        return None;
+    }
+    match given.stream().into_iter().next()? {
+        TokenTree::Literal(name) => {
+            Some(literal(&name.to_string())).filter(|name| variables::is_name(name))
+        }
+        _ => None,
+    }
 }
 
 /// What stands before an item.
@@ -94,7 +157,9 @@ impl Found {
     }
 
     fn function(&mut self, path: &str, name: &Ident, inputs: &Group, above: Above) {
-        let Some(mut said) = above.tool else { return };
+        let Some(mut said) = above.tool.filter(|_| self.tools.len() < 2 * TOOLS_MAX) else {
+            return;
+        };
         let tool = Tool {
             name: said.remove("name").unwrap_or_else(|| name.to_string()),
             file: path.to_owned(),

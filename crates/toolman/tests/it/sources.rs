@@ -1,92 +1,52 @@
 //! Repositories and registries through the manager's tools: read, told of, proposed; never run.
 
 mod hostile;
+mod nested;
 mod registry;
+pub mod site;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
 
-use config::dock::Approval;
-use manager::core::{Answer, Called, Core, Served, Unreached};
-use manager::desk::{Desk, Equipment, Places, Safe, Shown};
-use manager::sources::Settings;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use testkit::client::LineClient;
-use upstream::launch::{Launch, Spawner};
 
-use crate::TOOLMAN;
+use crate::dock::Data;
+use crate::manager::Manager as Served;
+use site::Site;
 
-/// A core that is not there.
-struct NoCore;
-
-impl Core for NoCore {
-    fn reload(&self) -> Answer<'_, Value> {
-        Box::pin(async { Err(Unreached("there is no core".to_owned())) })
-    }
-
-    fn call<'a>(&'a self, _: &'a str, _: &'a str, _: &'a Value) -> Answer<'a, Called> {
-        Box::pin(async { Err(Unreached("there is no core".to_owned())) })
-    }
-
-    fn served(&self) -> Answer<'_, Served> {
-        Box::pin(async { Err(Unreached("there is no core".to_owned())) })
-    }
-}
-
-/// A manager with a data directory of its own, and a client of it.
-struct Manager {
-    client: LineClient,
-    data: TempDir,
+/// `toolman manager` with a data directory of its own; there is no core.
+pub struct Manager {
+    served: Served,
+    data: Data,
 }
 
 impl Manager {
-    async fn with(sources: Settings) -> Manager {
-        let data = TempDir::new().unwrap();
-        let places = Places {
-            data: data.path().to_owned(),
-            tools: data.path().join("tools"),
-            python: PathBuf::from("python3"),
-        };
-        let equipment = Equipment {
-            places,
-            core: Arc::new(NoCore),
-            safe: Safe {
-                statuses: Arc::new(|()| Ok(Vec::new())),
-                prepare: Arc::new(|_| Err("there is no safe".to_owned())),
-                remove: Arc::new(|_| Ok(false)),
-            },
-            spawner: Spawner::new(TOOLMAN),
-            approval: Approval::Required,
-            shown: Shown {
-                core_port: 1,
-                manager_port: 2,
-                data_dir: String::new(),
-                log_level: String::new(),
-                cors_origins: String::new(),
-                mcp_session_ttl_hours: 1.0,
-            },
-            clock: || "2026-01-01T00:00:00Z".to_owned(),
-        };
-        let desk = Arc::new(Desk::open(equipment).unwrap().with_sources(sources));
-        let member = manager::tools::all(&desk).member();
-        let Launch::BuiltIn(start) = &member.upstream.launch else { panic!("it has a process") };
-        let (reader, writer) = tokio::io::split((start.0)());
-        let mut client = LineClient::new(reader, writer);
-        client.initialize(json!({})).await;
-        Manager { client, data }
+    pub async fn with(variables: &[(&str, &str)]) -> Manager {
+        let data = Data::new(&[]);
+        let served = Served::start(&data, variables).await;
+        Manager { served, data }
     }
 
     /// One that may read repositories in this folder.
-    async fn of_folder(folder: &Path) -> Manager {
-        Manager::with(Settings { local: vec![folder.to_owned()], ..Settings::default() }).await
+    pub async fn of_folder(folder: &Path) -> Manager {
+        Manager::with(&[("ALLOWED_REPO_PATHS", folder.to_str().unwrap())]).await
+    }
+
+    /// One that knows only these registries.
+    pub async fn of_site(site: &Site) -> Manager {
+        Manager::with(&site.variables()).await
+    }
+
+    /// Its data directory.
+    pub fn path(&self) -> &Path {
+        self.data.path()
     }
 
     /// What a call gives, or the error that is told to the model.
-    async fn call(&mut self, tool: &str, arguments: Value) -> Result<Value, String> {
-        let answer = self.client.call(tool, arguments).await;
+    pub async fn call(&self, tool: &str, arguments: Value) -> Result<Value, String> {
+        let answer = self.served.call(tool, &arguments).await;
         if answer["isError"] == true {
             return Err(answer["content"][0]["text"].as_str().unwrap_or_default().to_owned());
         }
@@ -95,7 +55,7 @@ impl Manager {
 }
 
 /// Runs git on a repository that a test makes.
-fn git(folder: &Path, arguments: &[&str]) -> String {
+pub fn git(folder: &Path, arguments: &[&str]) -> String {
     let mut command = Command::new("git");
     command.args([
         "-c",
@@ -114,19 +74,19 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-fn write(folder: &Path, path: &str, text: &str) {
+pub fn write(folder: &Path, path: &str, text: &str) {
     let path = folder.join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
 }
 
-fn commit(folder: &Path) {
+pub fn commit(folder: &Path) {
     git(folder, &["add", "-A", "-f"]);
     git(folder, &["commit", "-q", "--allow-empty", "-m", "a"]);
 }
 
 /// A repository with a server of the official SDK.
-fn repository(folder: &Path) -> PathBuf {
+pub fn repository(folder: &Path) -> PathBuf {
     let repository = folder.join("weather");
     fs::create_dir(&repository).unwrap();
     git(&repository, &["init", "-q"]);
@@ -152,7 +112,7 @@ async fn repository_is_analysed_and_read_without_running_anything() {
     // TD-135, TD-136, TD-142
     let around = TempDir::new().unwrap();
     let repository = repository(around.path());
-    let mut manager = Manager::of_folder(around.path()).await;
+    let manager = Manager::of_folder(around.path()).await;
     let url = repository.display().to_string();
     let early =
         manager.call("read_repo_file", json!({"repo_url": url, "path": "package.json"})).await;
@@ -207,7 +167,7 @@ async fn addresses_that_could_mean_something_else_are_refused() {
     let around = TempDir::new().unwrap();
     let outside = TempDir::new().unwrap();
     let repository = repository(outside.path());
-    let mut manager = Manager::of_folder(around.path()).await;
+    let manager = Manager::of_folder(around.path()).await;
     std::os::unix::fs::symlink(outside.path(), around.path().join("link")).unwrap();
     let mark = outside.path().join("mark");
     let wrong = [
@@ -252,26 +212,4 @@ async fn addresses_that_could_mean_something_else_are_refused() {
         assert!(!error.is_empty());
     }
     assert!(!mark.exists());
-}
-
-#[tokio::test]
-async fn tools_say_what_they_do() {
-    let mut manager = Manager::with(Settings::default()).await;
-    let tools = manager.client.request("tools/list", json!({})).await;
-    let names = [
-        "analyze_repo",
-        "read_repo_file",
-        "search_registry",
-        "install_from_registry",
-        "install_from_repo",
-        "install_server",
-    ];
-    for name in names {
-        let all = tools["result"]["tools"].as_array().unwrap();
-        let tool = all.iter().find(|tool| tool["name"] == name).unwrap();
-        assert!(tool["description"].as_str().unwrap().len() > 100, "{name}");
-        assert_eq!(tool["annotations"]["destructiveHint"], false);
-        assert_eq!(tool["annotations"]["openWorldHint"], name != "read_repo_file");
-        assert!(tool["outputSchema"]["properties"].is_object());
-    }
 }

@@ -97,7 +97,7 @@ impl<'t> Project<'t> {
     pub fn may_go_on(&self, place: &Place) -> bool {
         let left = self.work.get();
         self.work.set(left.saturating_sub(1));
-        left > 0 && place.steps < STEPS_MAX
+        left > 0 && place.steps < STEPS_MAX && !self.files[place.file].is_late()
     }
 
     /// The node that a name or a path of names stands for; the place itself if that is not known.

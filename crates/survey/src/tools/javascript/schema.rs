@@ -93,6 +93,9 @@ pub fn is_type<'t>(project: &Project<'t>, place: &Place<'t>) -> bool {
     while node.kind() == "call_expression" {
         let Some(function) = field(node, "function") else { return false };
         let Some(method) = field(function, "property") else { return false };
+        if !project.may_go_on(&place) {
+            return false;
+        }
         if TYPES.contains(&project.word(&place, method)) {
             return true;
         }

@@ -141,3 +141,16 @@ fn deep_nesting_is_survived() {
     let index = format!("server.tool('b', 'fine', handler);\n{deep}");
     check(&[("index.js", &index)], "b index.js:1 () fine\na index.js:2 () \n");
 }
+
+#[test]
+fn shape_that_is_spread_into_another_is_followed() {
+    let index = r#"
+const Options = z.object({ title: z.string(), body: z.string().optional() });
+const Schema = z.object({ owner: z.string(), ...Options.shape });
+server.registerTool("create", { inputSchema: zodToJsonSchema(Schema) }, run);
+"#;
+    check(
+        &[("index.js", index)],
+        "create index.js:4 (owner:string!, title:string!, body:string) \n",
+    );
+}

@@ -2,12 +2,12 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::ops::Range;
 
 use tree_sitter::Node;
 
 use crate::limits::{STEPS_MAX, WORK_MAX};
-use crate::source::{Parsed, above, children, each, field, unescape};
+use crate::scopes::Declared;
+use crate::source::{Parsed, children, field, nearest, unescape};
 
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 
@@ -30,7 +30,7 @@ impl<'t> Place<'t> {
 }
 
 /// What a file declares, each with the part of the file where its name is known.
-type Names<'t> = HashMap<&'t str, Vec<(Range<usize>, Node<'t>)>>;
+type Names<'t> = HashMap<&'t str, Declared<'t>>;
 
 /// All files of a survey, and what each declares.
 pub struct Project<'t> {
@@ -54,18 +54,18 @@ impl<'t> Project<'t> {
         };
         for parsed in files {
             let (mut names, mut imports, mut speaks_mcp) = (Names::new(), HashMap::new(), false);
-            each(parsed.root(), |node| match node.kind() {
+            parsed.each(|node, above| match node.kind() {
                 "assignment" => {
                     let (left, right) = (field(node, "left"), field(node, "right"));
                     if let (Some(left), Some(right)) =
                         (left.filter(|left| left.kind() == "identifier"), right)
                     {
-                        declare(&mut names, parsed, left, node, right);
+                        declare(&mut names, parsed, left, above, right);
                     }
                 }
                 "class_definition" | "function_definition" => {
                     if let Some(name) = field(node, "name") {
-                        declare(&mut names, parsed, name, node, node);
+                        declare(&mut names, parsed, name, above, node);
                     }
                 }
                 "import_from_statement" | "import_statement" => {
@@ -107,7 +107,7 @@ impl<'t> Project<'t> {
     pub fn may_go_on(&self, place: &Place) -> bool {
         let left = self.work.get();
         self.work.set(left.saturating_sub(1));
-        left > 0 && place.steps < STEPS_MAX
+        left > 0 && place.steps < STEPS_MAX && !self.files[place.file].is_late()
     }
 
     /// The node that a name or a path of names stands for.
@@ -128,12 +128,9 @@ impl<'t> Project<'t> {
 
     fn look_up(&self, place: &Place<'t>) -> Option<Place<'t>> {
         let name = self.word(place.file, place.node);
-        let here = self.names[place.file].get(name).and_then(|all| {
-            let known = all.iter().filter(|(range, _)| range.contains(&place.node.start_byte()));
-            known.min_by_key(|(range, _)| range.end - range.start)
-        });
-        if let Some((_, value)) = here {
-            return (value.id() != place.node.id()).then(|| place.with(*value));
+        let known = self.names[place.file].get(name);
+        if let Some(value) = known.and_then(|known| known.at(place.node.start_byte())) {
+            return (value.id() != place.node.id()).then(|| place.with(value));
         }
         let home = self.imports[place.file].get(name).copied().unwrap_or(name);
         self.anywhere(place, home)
@@ -143,8 +140,8 @@ impl<'t> Project<'t> {
     fn anywhere(&self, place: &Place<'t>, name: &str) -> Option<Place<'t>> {
         let mut all = self.names.iter().enumerate();
         all.find_map(|(file, names)| {
-            let (_, value) = names.get(name)?.iter().find(|(range, _)| range.end == usize::MAX)?;
-            Some(Place { file, node: *value, steps: place.steps + 1 })
+            let node = names.get(name)?.everywhere?;
+            Some(Place { file, node, steps: place.steps + 1 })
         })
     }
 
@@ -229,13 +226,13 @@ fn declare<'t>(
     names: &mut Names<'t>,
     parsed: &'t Parsed,
     name: Node<'t>,
-    at: Node<'t>,
+    above: &[Node<'t>],
     value: Node<'t>,
 ) {
     let scopes = ["function_definition", "class_definition", "lambda"];
-    let scope = above(at).find(|outer| scopes.contains(&outer.kind()));
-    let range = scope.map_or(0..usize::MAX, |scope| scope.byte_range());
-    names.entry(parsed.word(name)).or_default().push((range, value));
+    let scope = nearest(above).find(|outer| scopes.contains(&outer.kind()));
+    let part = scope.map(|scope| scope.byte_range());
+    names.entry(parsed.word(name)).or_default().add(part, value);
 }
 
 /// The value of a keyword argument.

@@ -53,3 +53,19 @@ fn broken_and_deep_sources_are_survived() {
     let deep = format!("// rmcp\nfn a() {}{}", "{".repeat(50_000), "}".repeat(50_000));
     check(&[("src/lib.rs", &deep), ("src/b.rs", "fn ( rmcp \" }")], "");
 }
+
+#[test]
+fn nothing_is_kept_of_what_was_read() {
+    let pages = || {
+        let said = std::fs::read_to_string("/proc/self/statm").unwrap();
+        said.split(' ').nth(1).unwrap().parse::<usize>().unwrap()
+    };
+    let text = "// nothing but words\n".repeat(100_000);
+    let mut found = super::Found::default();
+    let before = pages();
+    for _ in 0..100 {
+        assert!(found.add("lib.rs", &text).is_some());
+    }
+    let grown = pages().saturating_sub(before) * 4096;
+    assert!(grown < 50 * text.len(), "{grown} bytes are kept");
+}

@@ -16,25 +16,37 @@ const CANARY: &str = "canary-5f0c1d";
 /// A repository, and what touches `mark` if anything of it is run.
 type Build = fn(repository: &Path, mark: &Path);
 
-const HOSTILE: [(&str, Build); 18] = [
-    ("a link to a file outside", |repository, mark| {
+/// What must become of it.
+#[derive(Clone, Copy)]
+enum Outcome {
+    /// It is analysed, and these are its files, links as texts.
+    Told(&'static [&'static str]),
+    /// It is not cloned, for this reason.
+    Refused(&'static str),
+}
+
+use Outcome::{Refused, Told};
+
+const HOSTILE: [(&str, Outcome, Build); 18] = [
+    ("a link to a file outside", Told(&["a.py"]), |repository, mark| {
         symlink(mark.with_file_name("canary"), repository.join("a.py")).unwrap();
         commit(repository);
     }),
-    ("a link to a folder outside", |repository, mark| {
+    ("a link to a folder outside", Told(&["src"]), |repository, mark| {
         symlink(mark.parent().unwrap(), repository.join("src")).unwrap();
         commit(repository);
     }),
-    ("a link to all files of the machine", |repository, _| {
+    ("a link to all files of the machine", Told(&["root"]), |repository, _| {
         symlink("/", repository.join("root")).unwrap();
         commit(repository);
     }),
-    ("a link to itself", |repository, _| {
+    ("a link to itself", Told(&["loop", "round"]), |repository, _| {
         symlink("loop", repository.join("loop")).unwrap();
         symlink(".", repository.join("round")).unwrap();
         commit(repository);
     }),
-    ("hooks", |repository, mark| {
+    ("hooks", Told(&["kept.py"]), |repository, mark| {
+        write(repository, "kept.py", "x = 1\n");
         commit(repository);
         for hook in
             ["post-checkout", "post-clone", "pre-receive", "post-merge", "reference-transaction"]
@@ -42,36 +54,41 @@ const HOSTILE: [(&str, Build); 18] = [
             script(&repository.join(".git/hooks").join(hook), mark);
         }
     }),
-    ("hooks in the tree", |repository, mark| {
+    ("hooks in the tree", Told(&[".gitconfig", ".githooks/post-checkout"]), |repository, mark| {
         script(&repository.join(".githooks/post-checkout"), mark);
         write(repository, ".gitconfig", "[core]\n\thooksPath = .githooks\n");
         commit(repository);
         git(repository, &["config", "core.hooksPath", ".githooks"]);
     }),
-    ("a hook of the side that sends", |repository, mark| {
+    ("a hook of the side that sends", Told(&["kept.py"]), |repository, mark| {
+        write(repository, "kept.py", "x = 1\n");
         commit(repository);
         script(&repository.join("pack"), mark);
         let pack = repository.join("pack").display().to_string();
         git(repository, &["config", "uploadpack.packObjectsHook", &pack]);
         git(repository, &["config", "core.fsmonitor", &pack]);
     }),
-    ("a filter", |repository, mark| {
+    ("a filter", Told(&[".gitattributes", "a.py"]), |repository, mark| {
         write(repository, ".gitattributes", "* filter=evil\n");
         write(repository, "a.py", "x = 1\n");
         commit(repository);
         git(repository, &["config", "filter.evil.smudge", &format!("touch {}", mark.display())]);
         git(repository, &["config", "filter.evil.required", "true"]);
     }),
-    ("a submodule with a command for its address", |repository, mark| {
-        let modules = format!(
-            "[submodule \"x\"]\n\tpath = x\n\turl = ext::sh -c touch% {}\n\tupdate = !touch {}\n",
-            mark.display(),
-            mark.display()
-        );
-        write(repository, ".gitmodules", &modules);
-        gitlink(repository, "x");
-    }),
-    ("a submodule whose name is an option", |repository, mark| {
+    (
+        "a submodule with a command for its address",
+        Refused("gitmodulesUpdate"),
+        |repository, mark| {
+            let modules = format!(
+                "[submodule \"x\"]\n\tpath = x\n\turl = ext::sh -c touch% {}\n\tupdate = !touch {}\n",
+                mark.display(),
+                mark.display()
+            );
+            write(repository, ".gitmodules", &modules);
+            gitlink(repository, "x");
+        },
+    ),
+    ("a submodule whose name is an option", Refused("gitmodulesUrl"), |repository, mark| {
         let modules = format!(
             "[submodule \"x\"]\n\tpath = x\n\turl = --upload-pack=touch {}\n",
             mark.display()
@@ -79,35 +96,46 @@ const HOSTILE: [(&str, Build); 18] = [
         write(repository, ".gitmodules", &modules);
         gitlink(repository, "x");
     }),
-    ("a submodule that leads out", |repository, _| {
+    ("a submodule that leads out", Refused("gitmodulesName"), |repository, _| {
         write(repository, ".gitmodules", "[submodule \"../../x\"]\n\tpath = x\n\turl = ./\n");
         gitlink(repository, "x");
     }),
-    ("a member named `..`", |repository, _| raw_tree(repository, "..")),
-    ("a member named `.git`", |repository, _| raw_tree(repository, ".git")),
-    ("a member named `.GIT`", |repository, _| raw_tree(repository, ".GIT")),
-    ("a member with a slash", |repository, _| raw_tree(repository, "../../escaped")),
-    ("borrowed objects", |repository, mark| {
+    ("a member named `..`", Refused("hasDotdot"), |repository, _| raw_tree(repository, "..")),
+    ("a member named `.git`", Refused("hasDotgit"), |repository, _| raw_tree(repository, ".git")),
+    ("a member named `.GIT`", Refused("hasDotgit"), |repository, _| raw_tree(repository, ".GIT")),
+    ("a member with a slash", Refused("fullPathname"), |repository, _| {
+        raw_tree(repository, "../../escaped");
+    }),
+    ("borrowed objects", Told(&["kept.py"]), |repository, mark| {
+        write(repository, "kept.py", "x = 1\n");
         commit(repository);
         let alternates = repository.join(".git/objects/info/alternates");
         fs::write(alternates, mark.parent().unwrap().display().to_string()).unwrap();
     }),
-    ("names that drive a terminal", |repository, _| {
-        write(repository, "a\u{1b}[8m.py", "@mcp.tool()\ndef x(): 'X'\n");
-        write(repository, "new\nline.py", "x = 1\n");
-        write(repository, "--option.py", "x = 1\n");
-        commit(repository);
-    }),
-    ("a large file that is not there", |repository, mark| {
-        write(repository, ".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs\n");
-        write(repository, ".lfsconfig", &format!("[lfs]\n\turl = file://{}\n", mark.display()));
-        write(
-            repository,
-            "a.bin",
-            "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 99999999999\n",
-        );
-        commit(repository);
-    }),
+    (
+        "names that drive a terminal",
+        Told(&["--option.py", "a [8m.py", "new\nline.py"]),
+        |repository, _| {
+            write(repository, "a\u{1b}[8m.py", "@mcp.tool()\ndef x(): 'X'\n");
+            write(repository, "new\nline.py", "x = 1\n");
+            write(repository, "--option.py", "x = 1\n");
+            commit(repository);
+        },
+    ),
+    (
+        "a large file that is not there",
+        Told(&[".gitattributes", ".lfsconfig", "a.bin"]),
+        |repository, mark| {
+            write(repository, ".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs\n");
+            write(repository, ".lfsconfig", &format!("[lfs]\n\turl = file://{}\n", mark.display()));
+            write(
+                repository,
+                "a.bin",
+                "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 99999999999\n",
+            );
+            commit(repository);
+        },
+    ),
 ];
 
 fn script(path: &Path, mark: &Path) {
@@ -164,7 +192,7 @@ fn everything(root: &Path) -> Vec<(String, bool)> {
 #[tokio::test]
 async fn hostile_repositories_run_read_and_write_nothing_outside() {
     assert!(HOSTILE.len() >= 15);
-    for (what, build) in HOSTILE {
+    for (what, expected, build) in HOSTILE {
         let around = TempDir::new().unwrap();
         let outside = around.path().join("outside");
         fs::create_dir(&outside).unwrap();
@@ -175,10 +203,22 @@ async fn hostile_repositories_run_read_and_write_nothing_outside() {
         git(&repository, &["init", "-q"]);
         build(&repository, &mark);
         let before = everything(around.path());
-        let mut manager = Manager::of_folder(around.path()).await;
+        let manager = Manager::of_folder(around.path()).await;
         let url = repository.display().to_string();
+        let own = everything(manager.path());
         let analysis = manager.call("analyze_repo", json!({"repo_url": url})).await;
         let told = format!("{analysis:?}");
+        match (&analysis, expected) {
+            (Ok(analysis), Told(files)) => assert_eq!(analysis["files"], json!(files), "{what}"),
+            (Err(error), Refused(why)) => {
+                assert!(
+                    error.contains("was not cloned: git ended") && error.contains(why),
+                    "{what}: {error}"
+                );
+                assert!(everything(&manager.path().join("repos")).is_empty(), "{what}");
+            }
+            _ => panic!("{what}: {told}"),
+        }
         assert!(!told.contains(CANARY) && !told.contains("u{1b}"), "{what}: {told}");
         for path in [
             "a.py",
@@ -195,12 +235,12 @@ async fn hostile_repositories_run_read_and_write_nothing_outside() {
         }
         assert!(!mark.exists(), "{what}: something of it was run");
         assert_eq!(everything(around.path()), before, "{what}: something was written outside");
-        let kept = everything(manager.data.path());
+        let kept = everything(manager.path());
         assert!(kept.iter().all(|(_, is_link)| !is_link), "{what}: {kept:?}");
-        let inside = manager.data.path().join("repos").display().to_string();
-        let tools = manager.data.path().join("tools").display().to_string();
-        let is_expected = |path: &str| path.starts_with(&inside) || path == tools;
-        assert!(kept.iter().all(|(path, _)| is_expected(path)), "{what}: {kept:?}");
+        let inside = manager.path().join("repos").display().to_string();
+        let others: Vec<_> =
+            kept.into_iter().filter(|(path, _)| !path.starts_with(&inside)).collect();
+        assert_eq!(others, own, "{what}: something was written elsewhere");
     }
 }
 
@@ -209,10 +249,10 @@ async fn failed_clone_leaves_nothing_and_says_why() {
     let around = TempDir::new().unwrap();
     let empty = around.path().join("empty");
     fs::create_dir(&empty).unwrap();
-    let mut manager = Manager::of_folder(around.path()).await;
+    let manager = Manager::of_folder(around.path()).await;
     let url = empty.display().to_string();
     let error = manager.call("analyze_repo", json!({"repo_url": url})).await.unwrap_err();
     assert!(error.contains("was not cloned: git ended with exit code 128"), "{error}");
-    let kept = everything(&manager.data.path().join("repos"));
+    let kept = everything(&manager.path().join("repos"));
     assert!(kept.is_empty(), "{kept:?}");
 }

@@ -1,115 +1,13 @@
 //! A registry on loopback: searched, and its packages taken apart. TD-140, TD-141; HARDENING A02
 
-use std::collections::HashMap;
 use std::fs;
-use std::io::Write as _;
-use std::sync::{Arc, Mutex};
 
 use aws_lc_rs::digest::{SHA256, SHA512, digest};
-use flate2::Compression;
-use flate2::write::GzEncoder;
-use manager::sources::Settings;
+use mcp::text::hexadecimal;
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
 
 use super::Manager;
-
-/// A web site that answers what it was told to, and notes what it was asked.
-#[derive(Clone)]
-struct Site {
-    address: String,
-    pages: Arc<Mutex<HashMap<String, (u16, Vec<u8>)>>>,
-    asked: Arc<Mutex<Vec<String>>>,
-}
-
-impl Site {
-    async fn start() -> Site {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
-        let site = Site { address, pages: Arc::default(), asked: Arc::default() };
-        let served = site.clone();
-        tokio::spawn(async move {
-            while let Ok((mut stream, _)) = listener.accept().await {
-                let site = served.clone();
-                tokio::spawn(async move {
-                    let mut head = Vec::new();
-                    while !head.ends_with(b"\r\n\r\n") {
-                        let Ok(byte) = stream.read_u8().await else { return };
-                        head.push(byte);
-                    }
-                    let head = String::from_utf8(head).unwrap();
-                    let path = head.split(' ').nth(1).unwrap().to_owned();
-                    let page = site.pages.lock().unwrap().get(&path).cloned();
-                    site.asked.lock().unwrap().push(path);
-                    let (status, body) = page.unwrap_or((404, b"nothing here".to_vec()));
-                    let more =
-                        if status == 302 { "Location: https://elsewhere.test/x\r\n" } else { "" };
-                    let head = format!(
-                        "HTTP/1.1 {status} X\r\n{more}Content-Length: {}\r\n\r\n",
-                        body.len()
-                    );
-                    _ = stream.write_all(head.as_bytes()).await;
-                    _ = stream.write_all(&body).await;
-                });
-            }
-        });
-        site
-    }
-
-    fn page(&self, path: &str, body: impl Into<Vec<u8>>) {
-        self.pages.lock().unwrap().insert(path.to_owned(), (200, body.into()));
-    }
-
-    fn settings(&self) -> Settings {
-        let url = || self.address.parse().unwrap();
-        Settings { registry: url(), npm: url(), pypi: url(), ..Settings::default() }
-    }
-
-    /// Offers a package of npm with one file of sources.
-    fn offer_npm(&self, name: &str, archive: &[u8]) {
-        let file = format!("{}/files/package.tgz", self.address);
-        let hash = base64(digest(&SHA512, archive).as_ref());
-        let about = json!({"version": "1.2.3", "dist": {"tarball": file, "integrity": format!("sha512-{hash}")}});
-        self.page(&format!("/{}/latest", name.replace('/', "%2F")), about.to_string());
-        self.page("/files/package.tgz", archive);
-    }
-
-    /// Answers a search with these servers, all on one page.
-    fn offer_servers(&self, query: &str, servers: &[Value]) {
-        let servers: Vec<Value> = servers.iter().map(|server| json!({"server": server})).collect();
-        let page = json!({"servers": servers, "metadata": {"count": servers.len()}});
-        self.page(&format!("/v0/servers?search={query}&version=latest&limit=50"), page.to_string());
-    }
-}
-
-/// As the integrity of npm is written.
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let all = chunk.iter().fold(0u32, |all, byte| all << 8 | u32::from(*byte))
-            << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            let letter = LETTERS[(all >> (18 - 6 * place) & 63) as usize];
-            text.push(if place > chunk.len() { '=' } else { char::from(letter) });
-        }
-    }
-    text
-}
-
-fn archive(files: &[(&str, &str)]) -> Vec<u8> {
-    let mut builder = tar::Builder::new(Vec::new());
-    for (path, text) in files {
-        let mut header = tar::Header::new_gnu();
-        header.set_size(text.len() as u64);
-        header.set_mode(0o644);
-        builder.append_data(&mut header, path, text.as_bytes()).unwrap();
-    }
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(&builder.into_inner().unwrap()).unwrap();
-    encoder.finish().unwrap()
-}
+use super::site::{Site, archive, base64};
 
 const INDEX: &str = "server.tool('greet', 'Says hello', { name: z.string() }, run);\n";
 
@@ -132,7 +30,7 @@ async fn registry_is_searched_over_its_pages() {
         "/v0/servers?search=git%20hub&version=latest&limit=50&cursor=a%20b",
         second.to_string(),
     );
-    let mut manager = Manager::with(site.settings()).await;
+    let manager = Manager::of_site(&site).await;
     assert!(site.asked.lock().unwrap().is_empty(), "nobody asked for anything");
     let found = manager.call("search_registry", json!({"query": "git hub"})).await.unwrap();
     assert_eq!(
@@ -161,7 +59,7 @@ async fn packages_of_npm_and_pypi_are_unpacked_and_analysed() {
         ("package/dist/index.js", INDEX),
     ]);
     site.offer_npm("@a/one", &sources);
-    let mut manager = Manager::with(site.settings()).await;
+    let manager = Manager::of_site(&site).await;
     let arguments = json!({"package": "@a/one", "namespace": "one"});
     let analysis = manager.call("install_from_registry", arguments).await.unwrap();
     assert_eq!(analysis["repo_url"], "npm:@a/one");
@@ -180,8 +78,7 @@ async fn packages_of_npm_and_pypi_are_unpacked_and_analysed() {
         "two-2.0/two/server.py",
         "from mcp.server.fastmcp import FastMCP\n@mcp.tool()\ndef add(a: int) -> int:\n    'Adds.'\n",
     )]);
-    let hash: String =
-        digest(&SHA256, &python).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = hexadecimal(digest(&SHA256, &python).as_ref());
     let about = json!({"info": {"version": "2.0"}, "urls": [
         {"packagetype": "bdist_wheel", "filename": "two-2.0-py3-none-any.whl", "url": "https://elsewhere.test/x", "digests": {}},
         {"packagetype": "sdist", "filename": "two-2.0.tar.gz", "url": format!("{}/files/two.tgz", site.address), "digests": {"sha256": hash}},
@@ -201,16 +98,16 @@ async fn packages_of_npm_and_pypi_are_unpacked_and_analysed() {
 #[tokio::test]
 async fn packages_that_are_not_what_they_say_are_refused() {
     let site = Site::start().await;
-    let mut manager = Manager::with(site.settings()).await;
+    let manager = Manager::of_site(&site).await;
     let good = archive(&[("package/index.js", INDEX)]);
-    let mut wrong = async |site: &Site, expected: &str| {
+    let wrong = async |site: &Site, expected: &str| {
         let error = manager
             .call("install_from_registry", json!({"package": "@a/b", "namespace": "b"}))
             .await
             .unwrap_err();
         assert!(error.contains(expected), "{error}");
-        let repos = fs::read_dir(manager.data.path().join("repos"));
-        assert_eq!(repos.map(Iterator::count).unwrap_or(0), 0, "something is left");
+        let repos = fs::read_dir(manager.path().join("repos"));
+        assert_eq!(repos.map_or(0, Iterator::count), 0, "something is left");
         drop(site.asked.lock().unwrap().drain(..));
     };
     site.offer_npm("@a/b", &good);
@@ -251,7 +148,7 @@ async fn packages_that_are_not_what_they_say_are_refused() {
 #[tokio::test]
 async fn server_of_the_registry_is_proposed_and_not_started() {
     let site = Site::start().await;
-    let mut manager = Manager::with(site.settings()).await;
+    let manager = Manager::of_site(&site).await;
     let package = json!({"registryType": "npm", "identifier": "@a/one", "version": "1.0.0",
         "environmentVariables": [{"name": "API_KEY", "isSecret": true}, {"name": "REGION", "default": "eu"}, {"name": "TEAM"}],
         "packageArguments": [{"type": "named", "name": "--mode", "value": "fast"}, {"type": "positional", "valueHint": "data_dir", "isRequired": true}]});
@@ -267,14 +164,14 @@ async fn server_of_the_registry_is_proposed_and_not_started() {
     );
     assert_eq!(proposed["secrets"], json!(["API_KEY"]));
     assert_eq!(proposed["to_fill"], json!(["TEAM", "DATA_DIR"]));
-    let kept = fs::read_to_string(manager.data.path().join("proposals/one.json")).unwrap();
+    let kept = fs::read_to_string(manager.path().join("proposals/one.json")).unwrap();
     assert!(kept.contains("io.github.a/one"));
 }
 
 #[tokio::test]
 async fn what_the_registry_says_can_reach_nothing_else() {
     let site = Site::start().await;
-    let mut manager = Manager::with(site.settings()).await;
+    let manager = Manager::of_site(&site).await;
     let hostile = [
         (json!({"registryType": "npm", "identifier": "--evil"}), "is no name of a package"),
         (
@@ -332,5 +229,5 @@ async fn what_the_registry_says_can_reach_nothing_else() {
             .unwrap_err();
         assert!(error.contains("is no plain `https` one"), "{error}");
     }
-    assert!(!manager.data.path().join("proposals/evil.json").exists());
+    assert!(!manager.path().join("proposals/evil.json").exists());
 }

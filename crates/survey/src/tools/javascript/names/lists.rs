@@ -103,7 +103,13 @@ impl<'t> Project<'t> {
         if !self.may_go_on(place) {
             return Vec::new();
         }
-        let place = self.resolve(place);
+        let mut place = self.resolve(place);
+        // `z.object({ … })`, whose shape is spread or told of.
+        if place.node.kind() == "call_expression" {
+            let given = field(place.node, "arguments").map(children).unwrap_or_default();
+            let Some(first) = given.first() else { return Vec::new() };
+            place = self.resolve(&place.with(*first));
+        }
         let mut found = Vec::new();
         for pair in if place.node.kind() == "object" { children(place.node) } else { Vec::new() } {
             match pair.kind() {
@@ -125,7 +131,14 @@ impl<'t> Project<'t> {
     }
 
     /// `place`, once for each turn of `outer`, if that is a loop over a list that is known.
-    pub fn turns(&self, place: &Place<'t>, outer: Node<'t>) -> Vec<Place<'t>> {
+    ///
+    /// `call` is what is around its arguments, if it is a function that is given to something.
+    pub fn turns(
+        &self,
+        place: &Place<'t>,
+        outer: Node<'t>,
+        call: Option<Node<'t>>,
+    ) -> Vec<Place<'t>> {
         if outer.kind() == "for_in_statement" {
             let (Some(left), Some(right)) = (field(outer, "left"), field(outer, "right")) else {
                 return Vec::new();
@@ -133,7 +146,6 @@ impl<'t> Project<'t> {
             let items = self.items(&place.with(right)).into_iter();
             return items.map(|item| self.bind_pattern(place, left, item)).collect();
         }
-        let call = outer.parent().and_then(|arguments| arguments.parent());
         let function = call.and_then(|call| field(call, "function"));
         let method = function.and_then(|function| field(function, "property"));
         let is_loop = method.is_some_and(|method| {

@@ -1,17 +1,17 @@
 //! One file: what it declares, assigns, imports and pushes.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 use tree_sitter::Node;
 
-use crate::source::{Parsed, above, children, each, field};
+use crate::scopes::Declared;
+use crate::source::{Parsed, children, field, nearest};
 
 /// What a file says, by name.
 #[derive(Default)]
 pub struct Module<'t> {
     /// Values, each with the part of the file where its name is known.
-    names: HashMap<&'t str, Vec<(Range<usize>, Node<'t>)>>,
+    names: HashMap<&'t str, Declared<'t>>,
     pub imports: HashMap<&'t str, Import<'t>>,
     /// `object.member = value`, fields of classes as members of `this`, and what compiled enums assign.
     pub members: HashMap<(&'t str, Box<str>), Node<'t>>,
@@ -19,7 +19,6 @@ pub struct Module<'t> {
     pub pushes: HashMap<&'t str, Vec<Node<'t>>>,
     /// Modules whose names are this one's too.
     pub stars: Vec<&'t str>,
-    end: usize,
 }
 
 /// A name of another module.
@@ -31,15 +30,17 @@ pub struct Import<'t> {
 
 impl<'t> Module<'t> {
     pub fn new(parsed: &'t Parsed) -> Module<'t> {
-        let mut module = Module { end: parsed.root().end_byte(), ..Module::default() };
-        each(parsed.root(), |node| match node.kind() {
-            "variable_declarator" => module.variable(parsed, node),
+        let mut module = Module::default();
+        parsed.each(|node, above| match node.kind() {
+            "variable_declarator" => module.variable(parsed, node, above),
             "function_declaration" | "class_declaration" | "enum_declaration" => {
                 if let Some(name) = field(node, "name") {
-                    module.declare(parsed.word(name), node, node);
+                    module.declare(parsed.word(name), above, node);
                 }
             }
-            "public_field_definition" | "method_definition" => module.member_of_class(parsed, node),
+            "public_field_definition" | "method_definition" => {
+                module.member_of_class(parsed, node, above);
+            }
             "assignment_expression" => module.assignment(parsed, node),
             "import_statement" => module.import(parsed, node),
             "export_statement" => module.export(parsed, node),
@@ -49,17 +50,15 @@ impl<'t> Module<'t> {
         module
     }
 
-    fn declare(&mut self, name: &'t str, at: Node<'t>, value: Node<'t>) {
+    fn declare(&mut self, name: &'t str, above: &[Node<'t>], value: Node<'t>) {
         let scopes = ["statement_block", "program", "class_body"];
         let scope =
-            above(at).find(|outer| scopes.contains(&outer.kind()) && outer.id() != value.id());
-        let range = scope.map_or(0..self.end, |scope| scope.byte_range());
-        let is_program = scope.is_none_or(|scope| scope.kind() == "program");
-        let range = if is_program { 0..usize::MAX } else { range };
-        self.names.entry(name).or_default().push((range, value));
+            nearest(above).find(|outer| scopes.contains(&outer.kind()) && outer.id() != value.id());
+        let part = scope.filter(|scope| scope.kind() != "program").map(|scope| scope.byte_range());
+        self.names.entry(name).or_default().add(part, value);
     }
 
-    fn variable(&mut self, parsed: &'t Parsed, node: Node<'t>) {
+    fn variable(&mut self, parsed: &'t Parsed, node: Node<'t>, above: &[Node<'t>]) {
         let (Some(name), Some(value)) = (field(node, "name"), field(node, "value")) else { return };
         if let Some(from) = required(parsed, value) {
             match name.kind() {
@@ -76,16 +75,16 @@ impl<'t> Module<'t> {
                 _ => drop(self.imports.insert(parsed.word(name), Import { from, name: "*" })),
             }
         } else if name.kind() == "identifier" {
-            self.declare(parsed.word(name), node, value);
+            self.declare(parsed.word(name), above, value);
         }
     }
 
-    fn member_of_class(&mut self, parsed: &'t Parsed, node: Node<'t>) {
+    fn member_of_class(&mut self, parsed: &'t Parsed, node: Node<'t>, above: &[Node<'t>]) {
         let Some(name) = field(node, "name") else { return };
         let value =
             if node.kind() == "method_definition" { Some(node) } else { field(node, "value") };
         let Some(value) = value else { return };
-        let class = above(node)
+        let class = nearest(above)
             .find(|outer| outer.kind().starts_with("class") && outer.kind() != "class_body");
         let Some(class) = class else { return };
         let key: Box<str> = parsed.word(name).into();
@@ -107,10 +106,10 @@ impl<'t> Module<'t> {
         let (Some(key), Some(object)) = (key, field(left, "object")) else { return };
         match parsed.word(object) {
             "exports" | "module.exports" => {
-                self.names.entry(key).or_default().push((0..usize::MAX, right));
+                self.names.entry(key).or_default().add(None, right);
             }
             "module" if key == "exports" => {
-                self.names.entry("default").or_default().push((0..usize::MAX, right));
+                self.names.entry("default").or_default().add(None, right);
             }
             object => {
                 self.members.entry((object, key.into())).or_insert(right);
@@ -150,7 +149,7 @@ impl<'t> Module<'t> {
 
     fn export(&mut self, parsed: &'t Parsed, node: Node<'t>) {
         if let Some(value) = field(node, "value") {
-            self.names.entry("default").or_default().push((0..usize::MAX, value));
+            self.names.entry("default").or_default().add(None, value);
         }
         let from = field(node, "source").map(|source| quoted(parsed, source));
         let clauses = children(node).into_iter().filter(|part| part.kind() == "export_clause");
@@ -160,7 +159,7 @@ impl<'t> Module<'t> {
             match (from, field(specifier, "name"), field(specifier, "alias")) {
                 (Some(from), ..) => self.name_from(parsed, specifier, from),
                 (None, Some(name), Some(alias)) => {
-                    self.names.entry(parsed.word(alias)).or_default().push((0..usize::MAX, name));
+                    self.names.entry(parsed.word(alias)).or_default().add(None, name);
                 }
                 _ => {}
             }
@@ -184,15 +183,12 @@ impl<'t> Module<'t> {
 
     /// The value of a name as it is known at a node: the innermost counts.
     pub fn declared(&self, name: &str, at: Node) -> Option<Node<'t>> {
-        let all = self.names.get(name)?.iter();
-        let known = all.filter(|(range, _)| range.contains(&at.start_byte()));
-        known.min_by_key(|(range, _)| range.end - range.start).map(|(_, value)| *value)
+        self.names.get(name)?.at(at.start_byte())
     }
 
     /// The value of a name that others can import.
     pub fn top_level(&self, name: &str) -> Option<Node<'t>> {
-        let all = self.names.get(name)?;
-        all.iter().find(|(range, _)| range.end == usize::MAX).map(|(_, value)| *value)
+        self.names.get(name)?.everywhere
     }
 }
 
