@@ -6,11 +6,11 @@
 mod ceiling;
 mod offer;
 pub mod scaffold;
+mod scratch;
 mod served;
 pub mod watch;
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -214,8 +214,8 @@ impl Site {
         let offer = self.offer(&folder, &interpreter, &runtime.path, &mut faults).await;
         let places = self.places_of(&folder, python, runtime);
         let lease = self.keep(folder.name.as_str(), &places, copy.and(&runtime.lease));
-        if let Err(error) = fs::create_dir_all(&places.scratch) {
-            faults.push(format!("`{}` can't be made: {error}", places.scratch.display()));
+        if let Err(error) = scratch::prepare(&places.scratch) {
+            faults.push(format!("`{}` can't be made ready: {error}", places.scratch.display()));
         }
         let made = Made { offer: Arc::new(offer), faults, lease };
         (self.worker(folder, places, made), is_new)

@@ -97,7 +97,10 @@ fn stage(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         }
     }
     let error = Command::new(&program).args(args).exec();
-    say(&format!("toolman: can't run `{}`: {error}", program.display()));
+    let closed = "; a worker of root needs a file, and folders above it, that are open to root as they are to others";
+    let is_closed = error.kind() == io::ErrorKind::PermissionDenied && !confinement.is_empty();
+    let remedy = if is_closed { closed } else { "" };
+    say(&format!("toolman: can't run `{}`: {error}{remedy}", program.display()));
     ExitCode::from(127)
 }
 
