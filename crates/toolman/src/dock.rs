@@ -272,6 +272,7 @@ impl Site {
             bounds: Bounds {
                 processes_max: manifest.processes_max.unwrap_or(self.dock.processes_max),
                 memory_bytes_max: self.memory_bytes_max(manifest),
+                disk_bytes_max: self.disk_bytes_max(manifest),
             },
             folder: places.tools,
             interpreter: places.python,
@@ -351,6 +352,7 @@ impl Site {
             writes,
             has_network: manifest.network.unwrap_or(self.dock.network),
             memory_bytes_max: self.memory_bytes_max(manifest),
+            file_bytes_max: self.disk_bytes_max(manifest),
             least,
         })
     }
@@ -358,6 +360,11 @@ impl Site {
     /// How much memory a worker may have, and each of its processes.
     fn memory_bytes_max(&self, manifest: &Manifest) -> u64 {
         u64::from(manifest.memory_mb.unwrap_or(self.dock.memory_mb)) * 1024 * 1024
+    }
+
+    /// How much its tools may keep in files.
+    fn disk_bytes_max(&self, manifest: &Manifest) -> u64 {
+        u64::from(manifest.disk_mb.unwrap_or(self.dock.disk_mb)) * 1024 * 1024
     }
 
     async fn interpreter(&self, program: &Path) -> Result<Interpreter, String> {

@@ -7,6 +7,7 @@
 pub mod apart;
 mod calls;
 mod privileges;
+mod shared;
 
 use std::fmt::Write as _;
 use std::io::ErrorKind;
@@ -22,8 +23,6 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 const NEWEST: ABI = ABI::V6;
 /// Open files of a worker.
 const FILES_MAX: u64 = 1_024;
-/// The largest file that it may write.
-const FILE_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
 /// Where the C library keeps named semaphores and shared memory: without it `multiprocessing` can't be used.
 const SHARED: &str = "/dev/shm";
@@ -65,6 +64,8 @@ pub struct Confinement {
     pub has_network: bool,
     /// How much memory it may have.
     pub memory_bytes_max: u64,
+    /// How large a file that it writes may become.
+    pub file_bytes_max: u64,
     /// Where less can be reached, it must not run.
     pub least: Level,
 }
@@ -81,6 +82,7 @@ impl Confinement {
         }
         _ = writeln!(text, "n{}", u8::from(self.has_network));
         _ = writeln!(text, "m{}", self.memory_bytes_max);
+        _ = writeln!(text, "f{}", self.file_bytes_max);
         _ = writeln!(text, "q{}", self.least.as_str());
         text
     }
@@ -94,6 +96,7 @@ impl Confinement {
                 'w' => confinement.writes.push(rest.into()),
                 'n' => confinement.has_network = rest == "1",
                 'm' => confinement.memory_bytes_max = rest.parse().ok()?,
+                'f' => confinement.file_bytes_max = rest.parse().ok()?,
                 'q' => {
                     confinement.least = Level::ALL.into_iter().find(|it| it.as_str() == rest)?;
                 }
@@ -111,7 +114,11 @@ pub(crate) fn enter(written: &str) -> Result<Option<String>, String> {
     }
     let confinement = Confinement::read(written).ok_or("the confinement can't be read")?;
     limit(&confinement);
-    // Before all else, so that whatever can't be opened without them shows.
+    // What it was granted there would be hidden.
+    let mut granted = confinement.reads.iter().chain(&confinement.writes);
+    let has_shared = !granted.any(|path| path.starts_with(SHARED))
+        && shared::take(confinement.memory_bytes_max).is_ok();
+    // Before files are looked for, so that whatever can't be opened without them shows.
     let given_up = privileges::give_up();
     let (mut level, mut reached) = match confine_files(&confinement) {
         Ok(confined) => confined,
@@ -128,6 +135,9 @@ pub(crate) fn enter(written: &str) -> Result<Option<String>, String> {
             ", system calls NOT reduced"
         }
     };
+    if has_shared {
+        reached += ", own /dev/shm";
+    }
     if !confinement.has_network {
         reached += ", no network";
     }
@@ -145,7 +155,7 @@ fn limit(confinement: &Confinement) {
     let limits = [
         (Resource::Core, 0),
         (Resource::Nofile, FILES_MAX),
-        (Resource::Fsize, FILE_BYTES_MAX),
+        (Resource::Fsize, confinement.file_bytes_max),
         (Resource::Data, confinement.memory_bytes_max),
     ];
     for (resource, most) in limits {
@@ -272,6 +282,7 @@ mod tests {
             writes: vec!["/tmp/x".into()],
             has_network: false,
             memory_bytes_max: 7,
+            file_bytes_max: 8,
             least: Level::Landlock,
         };
         assert_eq!(Confinement::read(&confinement.written()), Some(confinement));
