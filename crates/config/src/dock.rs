@@ -74,6 +74,8 @@ pub struct Dock {
     pub allow_writes: Vec<PathBuf>,
     /// Processes of a worker, itself included.
     pub processes_max: u32,
+    /// What a namespace may keep in its scratch folder.
+    pub disk_mb: u32,
     /// Whether folders are looked at by themselves, and how long they must be quiet before.
     pub watches: Option<Duration>,
     /// Where the manager may be that asks for a reload, unless the environment says so.
@@ -98,6 +100,7 @@ impl Default for Dock {
             allow_reads: Vec::new(),
             allow_writes: Vec::new(),
             processes_max: 64,
+            disk_mb: 2_048,
             watches: None,
             managers: None,
             approval: None,

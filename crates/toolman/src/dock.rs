@@ -6,11 +6,11 @@
 mod ceiling;
 mod offer;
 pub mod scaffold;
+mod scratch;
 mod served;
 pub mod watch;
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -214,8 +214,8 @@ impl Site {
         let offer = self.offer(&folder, &interpreter, &runtime.path, &mut faults).await;
         let places = self.places_of(&folder, python, runtime);
         let lease = self.keep(folder.name.as_str(), &places, copy.and(&runtime.lease));
-        if let Err(error) = fs::create_dir_all(&places.scratch) {
-            faults.push(format!("`{}` can't be made: {error}", places.scratch.display()));
+        if let Err(error) = scratch::prepare(&places.scratch) {
+            faults.push(format!("`{}` can't be made ready: {error}", places.scratch.display()));
         }
         let made = Made { offer: Arc::new(offer), faults, lease };
         (self.worker(folder, places, made), is_new)
@@ -272,6 +272,7 @@ impl Site {
             bounds: Bounds {
                 processes_max: manifest.processes_max.unwrap_or(self.dock.processes_max),
                 memory_bytes_max: self.memory_bytes_max(manifest),
+                disk_bytes_max: self.disk_bytes_max(manifest),
             },
             folder: places.tools,
             interpreter: places.python,
@@ -351,6 +352,7 @@ impl Site {
             writes,
             has_network: manifest.network.unwrap_or(self.dock.network),
             memory_bytes_max: self.memory_bytes_max(manifest),
+            file_bytes_max: self.disk_bytes_max(manifest),
             least,
         })
     }
@@ -358,6 +360,11 @@ impl Site {
     /// How much memory a worker may have, and each of its processes.
     fn memory_bytes_max(&self, manifest: &Manifest) -> u64 {
         u64::from(manifest.memory_mb.unwrap_or(self.dock.memory_mb)) * 1024 * 1024
+    }
+
+    /// How much its tools may keep in files.
+    fn disk_bytes_max(&self, manifest: &Manifest) -> u64 {
+        u64::from(manifest.disk_mb.unwrap_or(self.dock.disk_mb)) * 1024 * 1024
     }
 
     async fn interpreter(&self, program: &Path) -> Result<Interpreter, String> {

@@ -1,18 +1,21 @@
 //! Confinement: what a process gives up before it becomes a worker. HARDENING §4.3
 //!
-//! Entered by the stage, between fork and exec of the worker, in safe Rust: limits on resources, no new
+//! Entered by the stage, between fork and exec of the worker, in safe Rust: limits on resources, no
 //! privileges, Landlock for files and connections, seccomp for what no tool needs. What the kernel lacks is left
 //! out, unless it is required.
 
 pub mod apart;
 mod calls;
+mod privileges;
+mod shared;
 
 use std::fmt::Write as _;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset,
-    RulesetAttr as _, RulesetCreatedAttr as _, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible as _, PathBeneath, PathFd,
+    PathFdError, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetStatus, Scope,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -20,8 +23,6 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 const NEWEST: ABI = ABI::V6;
 /// Open files of a worker.
 const FILES_MAX: u64 = 1_024;
-/// The largest file that it may write.
-const FILE_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
 /// Where the C library keeps named semaphores and shared memory: without it `multiprocessing` can't be used.
 const SHARED: &str = "/dev/shm";
@@ -63,6 +64,8 @@ pub struct Confinement {
     pub has_network: bool,
     /// How much memory it may have.
     pub memory_bytes_max: u64,
+    /// How large a file that it writes may become.
+    pub file_bytes_max: u64,
     /// Where less can be reached, it must not run.
     pub least: Level,
 }
@@ -79,6 +82,7 @@ impl Confinement {
         }
         _ = writeln!(text, "n{}", u8::from(self.has_network));
         _ = writeln!(text, "m{}", self.memory_bytes_max);
+        _ = writeln!(text, "f{}", self.file_bytes_max);
         _ = writeln!(text, "q{}", self.least.as_str());
         text
     }
@@ -92,6 +96,7 @@ impl Confinement {
                 'w' => confinement.writes.push(rest.into()),
                 'n' => confinement.has_network = rest == "1",
                 'm' => confinement.memory_bytes_max = rest.parse().ok()?,
+                'f' => confinement.file_bytes_max = rest.parse().ok()?,
                 'q' => {
                     confinement.least = Level::ALL.into_iter().find(|it| it.as_str() == rest)?;
                 }
@@ -109,10 +114,20 @@ pub(crate) fn enter(written: &str) -> Result<Option<String>, String> {
     }
     let confinement = Confinement::read(written).ok_or("the confinement can't be read")?;
     limit(&confinement);
+    // What it was granted there would be hidden.
+    let mut granted = confinement.reads.iter().chain(&confinement.writes);
+    let has_shared = !granted.any(|path| path.starts_with(SHARED))
+        && shared::take(confinement.memory_bytes_max).is_ok();
+    // Before files are looked for, so that whatever can't be opened without them shows.
+    let given_up = privileges::give_up();
     let (mut level, mut reached) = match confine_files(&confinement) {
-        Ok((level, reached)) => (level, reached.to_owned()),
+        Ok(confined) => confined,
         Err(problem) => (Level::Limits, format!("files NOT confined: {problem}")),
     };
+    if let Err(problem) = given_up {
+        level = level.min(Level::Landlock);
+        _ = write!(reached, ", privileges NOT given up: {problem}");
+    }
     reached += match calls::forgo(confinement.has_network) {
         Ok(()) => ", system calls reduced",
         Err(_) => {
@@ -120,6 +135,9 @@ pub(crate) fn enter(written: &str) -> Result<Option<String>, String> {
             ", system calls NOT reduced"
         }
     };
+    if has_shared {
+        reached += ", own /dev/shm";
+    }
     if !confinement.has_network {
         reached += ", no network";
     }
@@ -137,7 +155,7 @@ fn limit(confinement: &Confinement) {
     let limits = [
         (Resource::Core, 0),
         (Resource::Nofile, FILES_MAX),
-        (Resource::Fsize, FILE_BYTES_MAX),
+        (Resource::Fsize, confinement.file_bytes_max),
         (Resource::Data, confinement.memory_bytes_max),
     ];
     for (resource, most) in limits {
@@ -147,7 +165,7 @@ fn limit(confinement: &Confinement) {
     }
 }
 
-fn confine_files(confinement: &Confinement) -> Result<(Level, &'static str), String> {
+fn confine_files(confinement: &Confinement) -> Result<(Level, String), String> {
     let worded = |error: landlock::RulesetError| error.to_string();
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
@@ -158,14 +176,26 @@ fn confine_files(confinement: &Confinement) -> Result<(Level, &'static str), Str
     }
     let ruleset = ruleset.scope(Scope::from_all(NEWEST)).map_err(worded)?;
     let mut ruleset = ruleset.create().map_err(worded)?;
+    // A device that somebody makes is the device itself.
+    let devices = AccessFs::MakeChar | AccessFs::MakeBlock;
     let rules = [
         (&confinement.reads, AccessFs::from_read(NEWEST)),
-        (&confinement.writes, AccessFs::from_all(NEWEST)),
+        (&confinement.writes, AccessFs::from_all(NEWEST) & !devices),
     ];
+    let mut out_of_reach = Vec::new();
     for (paths, access) in rules {
         for path in paths {
-            // What is not there can't be read anyway.
-            let Ok(place) = PathFd::new(path) else { continue };
+            let place = match PathFd::new(path) {
+                Ok(place) => place,
+                Err(PathFdError::OpenCall { source, .. })
+                    if source.kind() == ErrorKind::PermissionDenied =>
+                {
+                    out_of_reach.push(path.display());
+                    continue;
+                }
+                // What is not there can't be read anyway.
+                Err(_) => continue,
+            };
             let access = if path.is_dir() { access } else { access & AccessFs::from_file(NEWEST) };
             ruleset = ruleset.add_rule(PathBeneath::new(place, access)).map_err(worded)?;
         }
@@ -180,13 +210,17 @@ fn confine_files(confinement: &Confinement) -> Result<(Level, &'static str), Str
         ruleset = ruleset.add_rule(PathBeneath::new(place, by_name)).map_err(worded)?;
     }
     let status = ruleset.restrict_self().map_err(worded)?;
-    match status.ruleset {
-        RulesetStatus::NotEnforced => Err("the kernel has no Landlock".into()),
+    let (level, mut reached) = match status.ruleset {
+        RulesetStatus::NotEnforced => return Err("the kernel has no Landlock".into()),
         RulesetStatus::PartiallyEnforced => {
-            Ok((Level::Landlock, "files confined, as far as the kernel can"))
+            (Level::Landlock, "files confined, as far as the kernel can".to_owned())
         }
-        RulesetStatus::FullyEnforced => Ok((Level::Full, "files confined")),
+        RulesetStatus::FullyEnforced => (Level::Full, "files confined".to_owned()),
+    };
+    for path in out_of_reach {
+        _ = write!(reached, ", `{path}` OUT OF REACH: a folder above it is closed to its user");
     }
+    Ok((level, reached))
 }
 
 /// What every program reads: libraries, certificates, the names of this machine; no accounts, no secrets.
@@ -248,6 +282,7 @@ mod tests {
             writes: vec!["/tmp/x".into()],
             has_network: false,
             memory_bytes_max: 7,
+            file_bytes_max: 8,
             least: Level::Landlock,
         };
         assert_eq!(Confinement::read(&confinement.written()), Some(confinement));

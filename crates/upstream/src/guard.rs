@@ -9,12 +9,14 @@
 
 mod census;
 mod group;
+mod stock;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Command, ExitCode};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -32,6 +34,7 @@ use crate::limits::TERM_GRACE;
 use crate::processes::kill_children;
 
 use group::Group;
+use stock::Stock;
 
 pub use census::Bounds;
 pub use group::can_be_made as has_groups;
@@ -51,6 +54,8 @@ pub struct Terms<'a> {
     pub confinement: Option<&'a Confinement>,
     /// What it may become, with all processes below it.
     pub bounds: Option<Bounds>,
+    /// Where its files are that are bounded, too.
+    pub scratch: Option<&'a Path>,
 }
 
 /// A command that runs `program` under a guard; `guard` is our own binary.
@@ -58,6 +63,7 @@ pub fn command(guard: &OsStr, terms: Terms<'_>, program: &OsStr, args: &[OsStrin
     let mut command = Command::new(guard);
     command.arg0(GUARD).arg(std::process::id().to_string());
     command.arg(terms.bounds.map(|bounds| bounds.written()).unwrap_or_default());
+    command.arg(terms.scratch.unwrap_or(Path::new("")));
     command.arg(terms.confinement.map(Confinement::written).unwrap_or_default());
     command.arg(program).args(args);
     // Ctrl-C at the terminal is for the gateway, which then ends its guards in order.
@@ -97,7 +103,10 @@ fn stage(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         }
     }
     let error = Command::new(&program).args(args).exec();
-    say(&format!("toolman: can't run `{}`: {error}", program.display()));
+    let closed = "; a worker of root needs a file, and folders above it, that are open to root as they are to others";
+    let is_closed = error.kind() == io::ErrorKind::PermissionDenied && !confinement.is_empty();
+    let remedy = if is_closed { closed } else { "" };
+    say(&format!("toolman: can't run `{}`: {error}{remedy}", program.display()));
     ExitCode::from(127)
 }
 
@@ -105,9 +114,10 @@ fn guard(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     // Its environment is that of its server, with the secrets of that: for no other process of this user.
     _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let parent = args.next().and_then(|pid| pid.to_str()?.parse().ok()).and_then(Pid::from_raw);
-    match (parent, args.next(), args.next(), args.next()) {
-        (Some(parent), Some(bounds), Some(confinement), Some(program)) => {
+    match (parent, args.next(), args.next(), args.next(), args.next()) {
+        (Some(parent), Some(bounds), Some(scratch), Some(confinement), Some(program)) => {
             let bounds = bounds.to_str().and_then(Bounds::read);
+            let bounds = bounds.map(|bounds| (bounds, Stock::new(scratch.into(), bounds)));
             watch_over((parent, bounds), &confinement, &program, args).unwrap_or_else(|e| {
                 say(&format!("toolman: can't guard `{}`: {e}", program.display()));
                 ExitCode::from(126)
@@ -118,7 +128,7 @@ fn guard(mut args: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 fn watch_over(
-    (parent, bounds): (Pid, Option<Bounds>),
+    (parent, bounded): (Pid, Option<(Bounds, Stock)>),
     confinement: &OsStr,
     program: &OsStr,
     args: impl Iterator<Item = OsString>,
@@ -140,54 +150,77 @@ fn watch_over(
     if let Some(code) = ended_before_it_stopped(server) {
         return Ok(ExitCode::from(code));
     }
+    let bounds = bounded.as_ref().map(|(bounds, _)| *bounds);
     let group = bounds.and_then(Group::make).filter(|group| group.take(server).is_ok());
-    let group = Arc::new(group);
+    let all = Arc::new(All { group, stock: bounded.map(|(_, stock)| Mutex::new(stock)) });
     // Ours are copies: the gateway must see it when the server closes its own ends.
     if let Ok(null) = std::fs::File::options().read(true).write(true).open("/dev/null") {
         _ = rustix::stdio::dup2_stdin(&null);
         _ = rustix::stdio::dup2_stdout(&null);
     }
     _ = kill_process(server, Signal::CONT);
-    let all = Arc::clone(&group);
+    let below = Arc::clone(&all);
     std::thread::spawn(move || {
         let mut fds = [PollFd::new(&gateway, PollFlags::IN)];
         while poll(&mut fds, None).is_err() {}
-        end((*all).as_ref());
+        below.end();
         std::process::exit(1);
     });
-    let all = Arc::clone(&group);
+    let below = Arc::clone(&all);
     std::thread::spawn(move || {
         signals.forever().next();
         terminate(server);
-        end((*all).as_ref());
+        below.end();
         std::process::exit(143);
     });
     if let Some(bounds) = bounds {
-        let all = Arc::clone(&group);
-        std::thread::spawn(move || {
-            let excess = census::watch(bounds, (*all).as_ref());
-            let _last = ENDING.lock();
-            end((*all).as_ref());
-            // Now, as what they print may have left no room for a word of ours.
-            say(&format!("toolman: it became {excess}"));
-            std::process::exit(KILLED.into());
-        });
+        let below = Arc::clone(&all);
+        std::thread::spawn(move || below.keep_within(bounds, server));
     }
     // The first thread reaps, and stays to the end: the server's death signal hangs on it.
     let code = reap_until(server);
     let _last = ENDING.lock();
-    end((*group).as_ref());
+    all.end();
     Ok(ExitCode::from(code))
 }
 
-/// Ends all that is below us.
-fn end(group: Option<&Group>) {
-    if let Some(group) = group {
-        group.kill();
+/// All that is below us, and what it keeps.
+struct All {
+    group: Option<Group>,
+    stock: Option<Mutex<Stock>>,
+}
+
+impl All {
+    /// Counts it for as long as it is within its bounds; then it is ended, and so are we.
+    fn keep_within(&self, bounds: Bounds, server: Pid) {
+        let Some(stock) = &self.stock else { return };
+        let kept = || stock.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(remark) = kept().open(server) {
+            say(&format!("toolman: {remark}"));
+        }
+        let excess = census::watch(bounds, server, stock, self.group.as_ref());
+        let _last = ENDING.lock();
+        self.end();
+        if excess.is_of_files {
+            kept().shrink();
+        }
+        // Now, as what they print may have left no room for a word of ours.
+        say(&format!("toolman: {}", excess.said));
+        std::process::exit(KILLED.into());
     }
-    kill_children(|_| false);
-    if let Some(group) = group {
-        group.remove();
+
+    /// Ends all of it.
+    fn end(&self) {
+        if let Some(group) = &self.group {
+            group.kill();
+        }
+        kill_children(|_| false);
+        if let Some(group) = &self.group {
+            group.remove();
+        }
+        if let Some(stock) = &self.stock {
+            stock.lock().unwrap_or_else(PoisonError::into_inner).release();
+        }
     }
 }
 

@@ -293,7 +293,8 @@ impl Spawner {
     fn start_worker(self: &Arc<Self>, worker: &Worker) -> io::Result<Started> {
         let (program, args) = worker.command_line();
         let confinement = worker.confinement.as_ref();
-        let terms = Terms { confinement, bounds: Some(worker.bounds) };
+        let scratch = Some(worker.scratch.as_path());
+        let terms = Terms { confinement, bounds: Some(worker.bounds), scratch };
         let mut guarded = guard::command(&self.guard, terms, program, &args);
         guarded.env_clear().envs(worker.environment()).current_dir(&worker.folder);
         let (ours, theirs) = StdUnixStream::pair()?;
@@ -301,12 +302,13 @@ impl Spawner {
         guarded.stdin(OwnedFd::from(theirs));
         guarded.stdout(printed.try_clone()?).stderr(printed);
         let process = self.spawn(guarded)?;
-        let Bounds { processes_max, memory_bytes_max } = worker.bounds;
+        let Bounds { processes_max, memory_bytes_max, disk_bytes_max } = worker.bounds;
         let means = if guard::has_groups() { "a control group" } else { "nothing else" };
         tracing::info!(
             namespace = worker.name,
             processes_max,
             memory_bytes_max,
+            disk_bytes_max,
             "its processes are bounded by its guard and {means}"
         );
         ours.set_nonblocking(true)?;

@@ -49,6 +49,15 @@ pub const GUARD_EXIT_MAX: Duration = Duration::from_millis(700);
 pub const CENSUS_PAUSE: Duration = Duration::from_millis(50);
 pub const CENSUS_BIRTHS: u32 = 16;
 pub const CENSUS_EVERY: Duration = Duration::from_secs(1);
+/// Threads of a worker, for each process that it may be, and those that every worker may have: libraries start one for
+/// each processor.
+pub const THREADS_OF_A_PROCESS: u64 = 16;
+pub const THREADS_MAX_LEAST: u64 = 256;
+/// The files of a worker are looked at again after so many times the time that it took, and earlier when such a part
+/// of what is allowed was written; and so much counts each of them at least.
+pub const STOCK_SHARE: u32 = 50;
+pub const STOCK_PART: u64 = 16;
+pub const STOCK_FILE_BYTES_MIN: u64 = 4 * 1024;
 /// How long the exit code of a server that has closed a pipe is waited for: as a rule it has ended.
 pub const EXIT_CODE_MAX: Duration = Duration::from_secs(1);
 /// How long the last output of an ended server is read.

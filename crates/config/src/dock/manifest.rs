@@ -30,6 +30,7 @@ pub struct Manifest {
     pub writes: Vec<PathBuf>,
     pub memory_mb: Option<u32>,
     pub processes_max: Option<u32>,
+    pub disk_mb: Option<u32>,
     pub call_timeout: Option<Duration>,
     pub calls_max: Option<usize>,
     pub calls_a_minute: Option<u32>,
@@ -54,6 +55,7 @@ struct Written {
     write: Vec<PathBuf>,
     memory_mb: Option<u64>,
     processes: Option<u64>,
+    disk_mb: Option<u64>,
     timeout: Option<f64>,
     max_concurrency: Option<u64>,
     rate_limit: Option<u64>,
@@ -121,6 +123,7 @@ impl Manifest {
             writes: written.write,
             memory_mb: written.memory_mb.and_then(small),
             processes_max: written.processes.and_then(small),
+            disk_mb: written.disk_mb.and_then(small),
             call_timeout: call_timeout.flatten(),
             calls_max: written.max_concurrency.and_then(|calls| usize::try_from(calls).ok()),
             calls_a_minute: written.rate_limit.and_then(small),
@@ -141,6 +144,7 @@ impl Written {
             ("rate_limit", self.rate_limit, 1, most),
             ("memory_mb", self.memory_mb, DOCK_MEMORY_MB_MIN.into(), most),
             ("processes", self.processes, 1, most),
+            ("disk_mb", self.disk_mb, 1, most),
         ];
         let mut problems = Vec::new();
         for (name, number, least, most) in numbers {
@@ -188,6 +192,7 @@ impl Manifest {
             writes: [self.writes, upper.writes].concat(),
             memory_mb: upper.memory_mb.or(self.memory_mb),
             processes_max: upper.processes_max.or(self.processes_max),
+            disk_mb: upper.disk_mb.or(self.disk_mb),
             call_timeout: upper.call_timeout.or(self.call_timeout),
             calls_max: upper.calls_max.or(self.calls_max),
             calls_a_minute: upper.calls_a_minute.or(self.calls_a_minute),

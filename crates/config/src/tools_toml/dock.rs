@@ -30,6 +30,7 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
     let calls_a_minute = number("rate_limit", 1, u32::MAX);
     let memory_mb = number("memory_mb", DOCK_MEMORY_MB_MIN, u32::MAX).unwrap_or(usual.memory_mb);
     let processes_max = number("processes", 1, u32::MAX).unwrap_or(usual.processes_max);
+    let disk_mb = number("disk_mb", 1, u32::MAX).unwrap_or(usual.disk_mb);
     let call_timeout = wait(&mut section, "timeout", usual.call_timeout, faults);
     let is_eager = section.get("eager").and_then(|value| value.boolean(faults));
     let network = section.get("network").and_then(|value| value.boolean(faults));
@@ -66,6 +67,7 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
         allow_reads,
         allow_writes,
         processes_max,
+        disk_mb,
         watches: watches.unwrap_or(false).then_some(quiet),
         managers,
         approval,

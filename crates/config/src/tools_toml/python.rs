@@ -92,6 +92,7 @@ fn manifest(section: &mut Section<'_>, means: Means<'_>, faults: &mut Faults<'_>
     let calls_a_minute = number("rate_limit", 1, u32::MAX);
     let memory_mb = number("memory_mb", DOCK_MEMORY_MB_MIN, u32::MAX);
     let processes_max = number("processes", 1, u32::MAX);
+    let disk_mb = number("disk_mb", 1, u32::MAX);
     let mut switch = |key: &'static str| section.get(key)?.boolean(faults);
     let (network, sandbox, is_eager) = (switch("network"), switch("sandbox"), switch("eager"));
     let mut paths = |key: &'static str| {
@@ -112,6 +113,7 @@ fn manifest(section: &mut Section<'_>, means: Means<'_>, faults: &mut Faults<'_>
         writes,
         memory_mb,
         processes_max,
+        disk_mb,
         calls_max: calls_max.and_then(|calls| usize::try_from(calls).ok()),
         calls_a_minute,
         is_eager,

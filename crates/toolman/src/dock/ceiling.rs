@@ -25,8 +25,14 @@ pub fn lower(manifest: &mut Manifest, dock: &Dock, faults: &mut Vec<String>) {
     if manifest.network.take_if(|network| *network && !dock.network).is_some() {
         refuse("`network: true`", "switch it on in `[dock]`");
     }
-    if manifest.memory_mb.take_if(|memory_mb| *memory_mb > dock.memory_mb).is_some() {
-        refuse("`memory_mb`", "raise that of `[dock]`");
+    for (number, most, key) in [
+        (&mut manifest.memory_mb, dock.memory_mb, "`memory_mb`"),
+        (&mut manifest.processes_max, dock.processes_max, "`processes`"),
+        (&mut manifest.disk_mb, dock.disk_mb, "`disk_mb`"),
+    ] {
+        if number.take_if(|number| *number > most).is_some() {
+            refuse(key, "raise that of `[dock]`");
+        }
     }
     for (paths, allowed, key) in [
         (&mut manifest.reads, &dock.allow_reads, "allow_read"),

@@ -5,6 +5,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use config::dock::Folder;
@@ -80,7 +81,9 @@ fn copy_all(root: &Path, from: &Path, to: &Path, room: &mut Room) -> io::Result<
                 copy_all(root, &path, &target, room)?;
             }
             Ok(Found::File(file)) => {
-                let permissions = file.metadata()?.permissions();
+                let mut permissions = file.metadata()?.permissions();
+                // The copy is ours, and its worker may have no more rights than its owner has.
+                permissions.set_mode(permissions.mode() | 0o400);
                 let mut copied = File::create_new(&target)?;
                 let length = io::copy(&mut file.take(room.bytes + 1), &mut copied)?;
                 room.bytes = room.bytes.checked_sub(length).ok_or_else(too_much)?;

@@ -4,6 +4,7 @@ A call is answered once: by its tool, by a cancellation or by its deadline, whic
 """
 
 import contextvars
+import errno
 import time
 
 from .context import Context
@@ -154,7 +155,18 @@ def worded(error, folder):
         return "dependency_error", dependency_message(error), {"traceback": trace(error, folder)}
     if isinstance(error, SystemExit):
         return "internal_error", "the tool called sys.exit(%s)" % ("" if error.code is None else error.code), None
-    return "internal_error", summary(error), {"traceback": trace(error, folder)}
+    return "internal_error", summary(error) + limit_met(error), {"traceback": trace(error, folder)}
+
+
+def limit_met(error):
+    """Which setting an exception comes from, if it is one of those that a worker is held to."""
+    if isinstance(error, MemoryError):
+        return "; a process has no more memory than `memory_mb` allows"
+    if isinstance(error, OSError) and error.errno == errno.EFBIG:
+        return "; files may not become larger than `disk_mb` allows, nor be written while all of them are"
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return "; if it is in /dev/shm: that holds no more than `memory_mb` allows"
+    return ""
 
 
 def refusal(id, code, message, details=None):

@@ -14,8 +14,6 @@ use super::census::Bounds;
 
 /// How the names of our groups begin; the id of the guard follows.
 const NAME: &str = "toolman-guard-";
-/// Controllers count threads, and a process may well have so many.
-const THREADS_MAX: u64 = 64;
 /// What a worker has besides its data, such as files that it reads: it should meet its own limit first.
 const BESIDES_BYTES: u64 = 128 * 1024 * 1024;
 
@@ -28,9 +26,8 @@ impl Group {
         remove_left_over(&own);
         let group = Group(own.join(format!("{NAME}{}", std::process::id())));
         fs::create_dir(&group.0).ok()?;
-        // Where the controllers are on.
-        let tasks = u64::from(bounds.processes_max).saturating_mul(THREADS_MAX);
-        _ = group.write("pids.max", tasks);
+        // Where the controllers are on. They count threads.
+        _ = group.write("pids.max", bounds.threads_max());
         _ = group.write("memory.max", bounds.memory_bytes_max.saturating_add(BESIDES_BYTES));
         _ = group.write("memory.oom.group", 1);
         Some(group)

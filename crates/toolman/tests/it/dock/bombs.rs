@@ -1,5 +1,7 @@
 //! Tools that take all they can get: it costs their own namespace, for a moment.
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -9,7 +11,7 @@ use super::{Data, Dock, HELLO};
 
 /// All of them end by themselves after some seconds, should nobody end them.
 const BOMBS: &str = r#"
-import os, sys, time
+import mmap, os, sys, threading, time
 from fastmcp.tools import tool
 
 @tool
@@ -60,6 +62,55 @@ def memory_bomb(processes: int, megabytes: int) -> str:
             os._exit(len(taken) % 2)
     time.sleep(8)
     return "survived"
+
+@tool
+def shared_bomb(megabytes: int) -> str:
+    """Take memory that is shared, though with nobody."""
+    taken = mmap.mmap(-1, megabytes * 1024 * 1024)
+    for _ in range(megabytes):
+        taken.write(bytes(1024 * 1024))
+    time.sleep(8)
+    return "survived"
+
+@tool
+def thread_bomb(count: int) -> str:
+    """Be many, without a process."""
+    threading.stack_size(64 * 1024)
+    for _ in range(count):
+        threading.Thread(target=time.sleep, args=(8,), daemon=True).start()
+    time.sleep(8)
+    return "survived"
+
+def fill(folder: str, megabytes: int, deleted: bool) -> str:
+    kept = []
+    for number in range(megabytes):
+        path = os.path.join(folder, "toolman-bomb-%d-%d" % (os.getpid(), number))
+        file = open(path, "wb")
+        file.write(bytes(1024 * 1024))
+        file.flush()
+        if deleted:
+            os.unlink(path)
+            kept.append(file)
+        else:
+            file.close()
+    time.sleep(8)
+    return "survived"
+
+@tool
+def disk_bomb(megabytes: int, deleted: bool) -> str:
+    """Take the disk."""
+    return fill(os.environ["HOME"], megabytes, deleted)
+
+@tool
+def named_memory_bomb(megabytes: int, deleted: bool) -> str:
+    """Take memory in files."""
+    return fill("/dev/shm", megabytes, deleted)
+
+@tool
+def write(name: str, megabytes: int) -> int:
+    """Write one file."""
+    with open(os.path.join(os.environ["HOME"], name), "wb") as file:
+        return sum(file.write(bytes(1024 * 1024)) for _ in range(megabytes))
 
 @tool
 def endless() -> str:
@@ -129,6 +180,106 @@ async fn memory_of_many_processes_is_bounded_together() {
     assert!(told.contains("`memory_mb` allows"), "{told}");
     let after = resident_kib(dock.child.id().unwrap());
     assert!(after < before + 16 * 1024, "{before} KiB before, {after} KiB after");
+}
+
+#[tokio::test]
+async fn memory_that_is_shared_counts_in_a_single_process_too() {
+    // HARDENING W11
+    let _machine = crate::MACHINE.write().await;
+    let data = bombs();
+    let dock = Dock::start(&data).await;
+    let told = set_off(&dock, "shared_bomb", &json!({"megabytes": 600})).await;
+    assert!(told.contains("a process with more than the 400 MiB"), "{told}");
+    assert!(told.contains("`memory_mb` allows"), "{told}");
+}
+
+#[tokio::test]
+async fn threads_are_bounded_as_processes_are() {
+    let _machine = crate::MACHINE.write().await;
+    let data = bombs();
+    let dock = Dock::start(&data).await;
+    let told = set_off(&dock, "thread_bomb", &json!({"count": 1500})).await;
+    assert!(told.contains("threads, where `processes: 24` allows 384"), "{told}");
+}
+
+#[tokio::test]
+async fn files_that_are_memory_count_as_memory() {
+    let _machine = crate::MACHINE.write().await;
+    let data = bombs();
+    data.write("bad/tooldock.yaml", "memory_mb: 100\ntimeout: 20\nsandbox: false\n");
+    let dock = Dock::start(&data).await;
+    // It has them open, so they are laid to its charge.
+    let arguments = json!({"megabytes": 400, "deleted": true});
+    let told = set_off(&dock, "named_memory_bomb", &arguments).await;
+    assert!(told.contains("of more than the 100 MiB that `memory_mb` allows"), "{told}");
+}
+
+#[tokio::test]
+async fn worker_of_root_has_its_own_files_that_are_memory() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let _machine = crate::MACHINE.write().await;
+    let data = bombs();
+    data.write("bad/tooldock.yaml", "memory_mb: 100\ntimeout: 20\n");
+    let dock = Dock::start(&data).await;
+    let arguments = json!({"megabytes": 400, "deleted": false});
+    let told = dock.call("bad", "named_memory_bomb", &arguments).await;
+    assert_eq!(told.status, 500, "{told:?}");
+    assert!(told.body.contains("holds no more than `memory_mb` allows"), "{told:?}");
+    let outside = std::fs::read_dir("/dev/shm").unwrap().flatten();
+    let names: Vec<_> = outside.map(|file| file.file_name()).collect();
+    let is_left = |name: &OsString| name.to_string_lossy().starts_with("toolman-bomb");
+    assert!(!names.iter().any(is_left), "{names:?}");
+    let health = dock.ask("GET", "/health", &[], "").await;
+    assert!(health.body.contains("own /dev/shm"), "{health:?}");
+    assert_eq!(dock.text("good", "hello", &json!({})).await, "Hello, World!");
+}
+
+/// How much is in a folder, and in how many files.
+fn held(folder: &Path) -> (u64, usize) {
+    let files: Vec<_> = std::fs::read_dir(folder).unwrap().flatten().collect();
+    (files.iter().map(|file| file.metadata().unwrap().len()).sum(), files.len())
+}
+
+#[tokio::test]
+async fn disk_that_a_namespace_may_fill_is_bounded() {
+    let data = bombs();
+    data.write("bad/tooldock.yaml", "disk_mb: 48\ntimeout: 20\n");
+    let scratch = data.path().join("scratch/bad");
+    std::fs::create_dir_all(&scratch).unwrap();
+    std::fs::write(scratch.join("kept"), vec![1; 8 << 20]).unwrap();
+    let dock = Dock::start(&data).await;
+    for deleted in [false, true] {
+        let arguments = json!({"megabytes": 1000, "deleted": deleted});
+        let told = set_off(&dock, "disk_bomb", &arguments).await;
+        assert!(told.contains("more than the 48 MiB that `disk_mb` allows"), "{told}");
+        let (bytes, files) = held(&scratch);
+        assert!(bytes <= 48 << 20 && files > 0, "{bytes} bytes in {files} files");
+        assert_eq!(
+            std::fs::read(scratch.join("kept")).unwrap().len(),
+            8 << 20,
+            "it was not touched"
+        );
+    }
+}
+
+#[tokio::test]
+async fn scratch_folder_that_is_too_full_already_is_only_read() {
+    let data = bombs();
+    data.write("bad/tooldock.yaml", "disk_mb: 4\n");
+    let scratch = data.path().join("scratch/bad");
+    std::fs::create_dir_all(&scratch).unwrap();
+    std::fs::write(scratch.join("kept"), vec![1; 8 << 20]).unwrap();
+    let dock = Dock::start(&data).await;
+    assert_eq!(dock.text("bad", "fine", &json!({})).await, "fine");
+    let worker = dock.workers("bad");
+    let told = dock.call("bad", "write", &json!({"name": "more", "megabytes": 1})).await;
+    assert_eq!(told.status, 500, "{told:?}");
+    assert!(told.body.contains("`disk_mb` allows"), "{told:?}");
+    assert_eq!(dock.text("bad", "fine", &json!({})).await, "fine");
+    assert_eq!(dock.workers("bad"), worker, "it was not ended for that");
+    assert_eq!(std::fs::read(scratch.join("kept")).unwrap().len(), 8 << 20, "nothing is removed");
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! What a worker reaches of others although it may open none of their files, and what it must still be able to do.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::path::Path;
 
 use serde_json::json;
@@ -13,7 +14,7 @@ use crate::TOOLMAN;
 
 /// A tool that runs expressions and says what came of each.
 const TRY: &str = r#"
-import ctypes, os, resource, signal, socket
+import ctypes, os, resource, signal, socket, stat, time
 from fastmcp.tools import tool
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -22,6 +23,19 @@ def call(name, *arguments):
     if getattr(libc, name)(*arguments) < 0:
         raise OSError(ctypes.get_errno(), name)
     return "done"
+
+def branch(flags):
+    """A child, by the call that every other way to one ends in; 56 is its number."""
+    pid = libc.syscall(56, flags | signal.SIGCHLD, 0, 0, 0, 0)
+    if pid == 0:
+        os._exit(0)
+    if pid < 0:
+        raise OSError(ctypes.get_errno(), "clone")
+    return os.waitpid(pid, 0)[1]
+
+def status(name):
+    lines = dict(line.split(":\t") for line in open("/proc/self/status").read().splitlines())
+    return lines[name].strip()
 
 @tool
 def attempt(expressions: list[str], gateway: int = 0) -> dict:
@@ -111,6 +125,105 @@ async fn worker_changes_nothing_of_other_processes_and_of_files_outside() {
 }
 
 #[tokio::test]
+async fn worker_of_root_has_none_of_its_privileges() {
+    // HARDENING §4.3, seed 003: as root it could read tokens off the wire, and set the clock of the machine.
+    let data = Data::new(&[("a/t.py", TRY)]);
+    let dock = Dock::start(&data).await;
+    let mut expected = vec!["CapInh", "CapPrm", "CapEff", "CapAmb"];
+    if rustix::process::geteuid().is_root() {
+        expected.push("CapBnd");
+    }
+    for name in expected {
+        let (_, found) =
+            attempt(&dock, "a", &[&format!("int(status({name:?}), 16)")]).await.remove(0);
+        assert_eq!(found, "reached: 0", "{name}");
+    }
+    let nodes = "os.mknod(os.path.join(os.environ['HOME'], 'node'), 0o600 |";
+    refused(
+        &dock,
+        "a",
+        &[
+            "socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP)",
+            "socket.socket(socket.AF_INET6, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.IPPROTO_UDP)",
+            "socket.socket(socket.AF_INET, 10, 768)",
+            &format!("{nodes} stat.S_IFCHR, os.makedev(1, 11))"),
+            &format!("{nodes} stat.S_IFBLK, os.makedev(8, 0))"),
+            "time.clock_settime(time.CLOCK_REALTIME, time.time())",
+            "socket.sethostname(socket.gethostname())",
+            "call('setdomainname', b'x', 1)",
+            "call('adjtimex', ctypes.create_string_buffer(512))",
+            "call('klogctl', 10, None, 0)",
+            "call('acct', None)",
+            "call('shmget', 0, 4096, 0o1600)",
+            "call('prctl', 4, 0, 0, 0, 0)",
+            "branch(0x10000000)",
+            "branch(0x40000000)",
+            "branch(0x20000000 | 0x10000000)",
+        ],
+    )
+    .await;
+    // As if the kernel had none of them: libraries know what to do then. One is an older way to give numbers.
+    let absent =
+        ["call('syscall', 435, None, 0)", "os.memfd_create('x')", "call('syscall', 0x40000027)"];
+    for (what, outcome) in attempt(&dock, "a", &absent).await {
+        assert_eq!(outcome, "OSError", "{what}");
+    }
+    reached(
+        &dock,
+        "a",
+        &[
+            "branch(0)",
+            &format!("{nodes} stat.S_IFIFO)"),
+            "socket.if_nameindex()",
+            "socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)",
+            "__import__('subprocess').run(['true'], check=True)",
+            "__import__('threading').Thread(target=print).start()",
+        ],
+    )
+    .await;
+    let health = dock.ask("GET", "/health", &[], "").await;
+    assert!(health.body.contains("full: "), "{}", health.body);
+}
+
+#[tokio::test]
+async fn files_of_another_owner_stand_in_no_workers_way() {
+    // Without its privileges root is a user like any other.
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let data = Data::new(&[("a/t.py", TRY), ("a/kept.txt", "kept")]);
+    let scratch = data.path().join("scratch/a");
+    fs::create_dir_all(scratch.join("deep")).unwrap();
+    fs::write(scratch.join("deep/old"), "old").unwrap();
+    symlink("/etc/hosts", scratch.join("link")).unwrap();
+    for (path, mode) in
+        [("scratch/a/deep/old", 0o600), ("scratch/a/deep", 0o700), ("scratch/a", 0o700)]
+    {
+        let path = data.path().join(path);
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        chown(&path, Some(4_294_000), Some(4_294_000)).unwrap();
+    }
+    for (file, mode) in [("t.py", 0o040), ("kept.txt", 0)] {
+        let path = data.path().join("tools/a").join(file);
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        chown(&path, Some(4_294_000), None).unwrap();
+    }
+    let dock = Dock::start(&data).await;
+    let home = "os.path.join(os.environ['HOME'],";
+    reached(
+        &dock,
+        "a",
+        &[
+            &format!("open({home} 'deep/old'), 'a').write('new')"),
+            &format!("open({home} 'fresh'), 'w').close()"),
+            "open(os.path.join(os.path.dirname(__file__), 'kept.txt')).read()",
+        ],
+    )
+    .await;
+    assert_eq!(fs::metadata("/etc/hosts").unwrap().uid(), 0, "no link was followed");
+}
+
+#[tokio::test]
 async fn worker_without_network_has_no_sockets_but_pairs() {
     let data = Data::new(&[("a/t.py", TRY), ("a/tooldock.yaml", "network: false\n")]);
     let dock = Dock::start(&data).await;
@@ -187,7 +300,7 @@ async fn folder_can_not_undo_what_the_operator_requires() {
     let ran = elsewhere.path().join("ran");
     fs::write(&script, format!("#!/bin/sh\ntouch {}\nexec python3 \"$@\"\n", ran.display()))
         .unwrap();
-    fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    fs::set_permissions(&script, Permissions::from_mode(0o755)).unwrap();
     let (script, allowed) = (script.display(), elsewhere.path().display());
     data.write(
         "a/tooldock.yaml",
