@@ -41,6 +41,8 @@ pub struct Worker {
     pub version: String,
     /// What its files define, as far as that is known without running them.
     pub offer: Arc<Inventory>,
+    /// Of these, the tools whose schema alone tells what they take.
+    pub exact: Vec<String>,
     /// Which of its tools may be seen and called.
     pub admission: Admission,
     /// What is wrong with its files.

@@ -174,8 +174,10 @@ impl Upstream {
         spawner: Arc<Spawner>,
         events: mpsc::Sender<Event>,
     ) -> Upstream {
-        let (inventory, problems) = match &settings.launch {
-            Launch::Worker(worker) => (Arc::clone(&worker.offer), worker.faults.clone()),
+        let (inventory, problems, exact) = match &settings.launch {
+            Launch::Worker(worker) => {
+                (Arc::clone(&worker.offer), worker.faults.clone(), worker.exact.clone())
+            }
             Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => Default::default(),
         };
         let status = Status {
@@ -201,7 +203,7 @@ impl Upstream {
             log_level: watch::Sender::default(),
             needed: watch::Sender::new(false),
             turns: worker::Turns::of(&settings),
-            exact: ArcSwap::default(),
+            exact: ArcSwap::from_pointee(exact),
             settings,
             privates: Privates::default(),
             events,

@@ -81,7 +81,7 @@ def load(folder):
         except BaseException as error:  # Also SystemExit and KeyboardInterrupt: one file only.
             loaded.faults.append(import_fault(name, error, folder))
             continue
-        for mark in _marks(module, os.path.join(folder, name)):
+        for mark in _marks(module, os.path.join(folder, name), names):
             _build(loaded, mark, name)
     for extra in loaded.faults[TRACEBACKS_MAX:]:
         extra["traceback"] = None
@@ -128,11 +128,11 @@ def _taken(stem):
         return True
 
 
-def _marks(module, path):
+def _marks(module, path, names):
     """The tools of a module, in the order in which they were marked."""
     found, seen = [], set()
     for one in registry.MARKS:
-        if one.file == path:
+        if _owner(one, path, names) == path:
             # A file that was reached under two names is executed twice, but is still one file.
             key = (one.options.get("name") or getattr(one.function, "__name__", None), one.line)
             if key not in seen:
@@ -149,6 +149,15 @@ def _marks(module, path):
 def _build(loaded, mark, file):
     if mark.options.get("enabled") is False:
         return
+def _owner(mark, path, names):
+    """The file that a mark belongs to: the one that made it, or, where that is a helper, the function's own."""
+    folder = os.path.dirname(path)
+    if mark.file is not None and os.path.dirname(mark.file) == folder and os.path.basename(mark.file) in names:
+        return mark.file
+    code = getattr(registry.unwrap(mark.function), "__code__", None)
+    return code.co_filename if code is not None else mark.file
+
+
     if "fault" in mark.options:
         loaded.faults.append(fault(file, mark.options["fault"], mark.line))
         return

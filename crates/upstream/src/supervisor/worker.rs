@@ -116,7 +116,7 @@ impl Upstream {
         self.0.status.send_modify(|status| status.sandbox = Some(sandbox));
     }
 
-    /// The tools whose schema alone tells what they take; none before the worker has said so.
+    /// The tools whose schema alone tells what they take: as the worker has said, and before that as its files do.
     pub fn exact(&self) -> Arc<Vec<String>> {
         self.0.exact.load_full()
     }
