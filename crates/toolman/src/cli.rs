@@ -109,6 +109,8 @@ pub enum Command {
     Reload(Reload),
     /// Print completions for a shell: `toolman completions bash > …`
     Completions { shell: Shell },
+    /// Show what the tools of a namespace have printed
+    Logs(Logs),
 }
 
 #[derive(Debug, Args)]
@@ -180,6 +182,20 @@ pub struct Reload {
 
 #[derive(Debug, Args)]
 pub struct Check {
+#[derive(Debug, Args)]
+pub struct Logs {
+    /// The namespace: the name of its folder
+    pub namespace: String,
+
+    /// Go on with what is printed from now on
+    #[arg(long, short)]
+    pub follow: bool,
+
+    /// Show only this many lines, the last ones
+    #[arg(long, short = 'n', value_name = "COUNT")]
+    pub lines: Option<usize>,
+}
+
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -4,6 +4,7 @@
 //! run, and a worker is described that will run them. What is wrong with one folder harms no other.
 
 mod ceiling;
+pub mod logs;
 mod offer;
 pub mod scaffold;
 mod served;
@@ -280,6 +281,7 @@ impl Site {
             interpreter: places.python,
             runtime: places.runtime,
             scratch: places.scratch,
+            log: Some(logs::path(&self.data, &folder.name)),
             lease,
         };
         let call_timeout = manifest.call_timeout.unwrap_or(self.dock.call_timeout);

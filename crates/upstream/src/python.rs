@@ -52,6 +52,8 @@ pub struct Worker {
     /// Whether it is started before anybody calls it.
     pub is_eager: bool,
     pub pace: Pace,
+    /// Where is kept what its tools print; nowhere if absent.
+    pub log: Option<PathBuf>,
     /// A folder of its own, for what its tools write.
     pub scratch: PathBuf,
     /// What it may touch; all that we may if absent.

@@ -37,6 +37,7 @@ use crate::hearing::Watched;
 use crate::launch::{Launch, Spawner};
 use crate::limits::{CALL_TIMEOUT, NEW_SESSION_MAX, RENEWALS_MAX, STARTUP_TIMEOUT};
 use crate::meeting::Manner;
+use crate::printed::Printed;
 use crate::relay::Upcall;
 use crate::stderr::StderrTail;
 use crate::supervisor::private::Privates;
@@ -150,6 +151,8 @@ struct Shared {
     inventory: ArcSwap<Inventory>,
     status: watch::Sender<Status>,
     stderr: ArcSwap<StderrTail>,
+    /// Where is kept what a worker prints.
+    printed: Option<Arc<Printed>>,
     /// How the server is spoken to, if it is remote and was met.
     manner: ArcSwapOption<Manner>,
     watched: watch::Sender<Watched>,
@@ -180,6 +183,10 @@ impl Upstream {
             }
             Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => Default::default(),
         };
+        let printed = match &settings.launch {
+            Launch::Worker(worker) => worker.log.clone().map(Printed::new),
+            Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => None,
+        };
         let status = Status {
             phase: match Upstream::refusal(&settings) {
                 Some(reason) => Phase::Down { reason },
@@ -198,6 +205,7 @@ impl Upstream {
             inventory: ArcSwap::new(inventory),
             status: watch::Sender::new(status),
             stderr: ArcSwap::default(),
+            printed,
             manner: ArcSwapOption::empty(),
             watched: watch::Sender::default(),
             log_level: watch::Sender::default(),

@@ -12,6 +12,7 @@ mod openapi;
 mod reach;
 mod records;
 mod reloads;
+mod printed;
 mod reported;
 mod storms;
 mod together;
