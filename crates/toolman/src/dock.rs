@@ -30,12 +30,12 @@ use upstream::python::{Pace, Worker, runtime};
 use upstream::supervisor::{Restart, Settings};
 use upstream::template::Template;
 
-/// The largest result of a tool.
 use crate::dock::offer::Offer;
 
+/// The largest result of a tool.
 const RESULT_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// The Python that is used unless another one is named.
-const PYTHON: &str = "python3";
+pub const PYTHON: &str = "python3";
 /// How many folders are made ready at the same time.
 const AT_ONCE: usize = 4;
 /// Of what is made for a namespace, how much is kept though nobody uses it: the newest, and the one before.
