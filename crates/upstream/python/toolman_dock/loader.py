@@ -15,6 +15,7 @@ from .depth import is_too_deep
 from .faults import fault, import_fault
 from .plain import to_bytes
 from .shapes import HintError
+from .standin import PackageFinder, equip, of_folder
 from .tools import build
 
 PACKAGE = "toolman_tools"
@@ -32,7 +33,7 @@ class Siblings:
     def find_spec(self, name, path=None, target=None):
         if path is not None or "." in name:
             return None
-        return PathFinder.find_spec(name, [self._folder], target)
+        return of_folder(PathFinder.find_spec(name, [self._folder], target))
 
 
 class Loaded:
@@ -65,6 +66,7 @@ def load(folder):
     package = types.ModuleType(PACKAGE)
     package.__path__ = [folder]
     sys.modules[PACKAGE] = package
+    sys.meta_path.insert(0, PackageFinder(folder))
     sys.meta_path.append(Siblings(folder))
     try:
         names = tool_files(folder)
@@ -103,6 +105,7 @@ def _import(file, folder):
     module.__file__, module.__loader__, module.__package__ = path, loader, PACKAGE
     module.__spec__ = ModuleSpec(name, loader, origin=path)
     module.__spec__.has_location = True
+    equip(module)
     names = [name] if _taken(stem) else [name, stem]
     for one in names:
         sys.modules[one] = module
@@ -146,9 +149,6 @@ def _marks(module, path, names):
     return found
 
 
-def _build(loaded, mark, file):
-    if mark.options.get("enabled") is False:
-        return
 def _owner(mark, path, names):
     """The file that a mark belongs to: the one that made it, or, where that is a helper, the function's own."""
     folder = os.path.dirname(path)
@@ -158,6 +158,9 @@ def _owner(mark, path, names):
     return code.co_filename if code is not None else mark.file
 
 
+def _build(loaded, mark, file):
+    if mark.options.get("enabled") is False:
+        return
     if "fault" in mark.options:
         loaded.faults.append(fault(file, mark.options["fault"], mark.line))
         return
