@@ -67,6 +67,8 @@ pub enum Command {
     #[command(name = "connect-stdio")]
     ConnectStdio(ConnectStdio),
     /// Start every server once and show what it offers, what it costs and what is wrong
+    ///
+    /// With files of Python tools: judge these, and run nothing. Ends with 1 if anything is wrong.
     Check(Check),
     /// List, inspect and call the tools of all servers
     #[command(subcommand)]
@@ -107,6 +109,8 @@ pub enum Command {
     },
     /// Ask a core that runs to read its folders of Python tools again
     Reload(Reload),
+    /// Show what the tools of a namespace have printed
+    Logs(Logs),
     /// Print completions for a shell: `toolman completions bash > …`
     Completions { shell: Shell },
 }
@@ -179,7 +183,25 @@ pub struct Reload {
 }
 
 #[derive(Debug, Args)]
+pub struct Logs {
+    /// The namespace: the name of its folder
+    pub namespace: String,
+
+    /// Go on with what is printed from now on
+    #[arg(long, short)]
+    pub follow: bool,
+
+    /// Show only this many lines, the last ones
+    #[arg(long, short = 'n', value_name = "COUNT")]
+    pub lines: Option<usize>,
+}
+
+#[derive(Debug, Args)]
 pub struct Check {
+    /// Files of Python tools, or folders of them, to be judged without running them
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
     /// Print JSON
     #[arg(long)]
     pub json: bool,

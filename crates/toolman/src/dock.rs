@@ -4,6 +4,7 @@
 //! run, and a worker is described that will run them. What is wrong with one folder harms no other.
 
 mod ceiling;
+pub mod logs;
 mod offer;
 pub mod scaffold;
 mod scratch;
@@ -17,7 +18,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use config::dock::{Dock, Folder, Manager, Manifest, Named, Sandbox, folders};
 use futures_util::stream::{self, StreamExt as _};
 use gateway::Member;
-use mcp::items::Inventory;
 use tokio::task::spawn_blocking;
 use upstream::confine::apart::apart;
 use upstream::confine::{self, Confinement, Level};
@@ -30,10 +30,12 @@ use upstream::python::{Pace, Worker, runtime};
 use upstream::supervisor::{Restart, Settings};
 use upstream::template::Template;
 
+use crate::dock::offer::Offer;
+
 /// The largest result of a tool.
 const RESULT_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// The Python that is used unless another one is named.
-const PYTHON: &str = "python3";
+pub const PYTHON: &str = "python3";
 /// How many folders are made ready at the same time.
 const AT_ONCE: usize = 4;
 /// Of what is made for a namespace, how much is kept though nobody uses it: the newest, and the one before.
@@ -64,7 +66,7 @@ struct Places {
 
 /// What was made ready for a folder.
 struct Made {
-    offer: Arc<Inventory>,
+    offer: Offer,
     faults: Vec<String>,
     lease: Lease,
 }
@@ -202,7 +204,7 @@ impl Site {
             // Nothing is made ready for it: what it may do is not known.
             folder.sources.clear();
             let places = self.places_of(&folder, program, runtime);
-            let offer = Arc::default();
+            let offer = Offer::default();
             return (self.worker(folder, places, Made { offer, faults, lease: copy }), false);
         }
         let interpreter = self.interpreter(&program).await.unwrap_or_else(|problem| {
@@ -217,7 +219,7 @@ impl Site {
         if let Err(error) = scratch::prepare(&places.scratch) {
             faults.push(format!("`{}` can't be made ready: {error}", places.scratch.display()));
         }
-        let made = Made { offer: Arc::new(offer), faults, lease };
+        let made = Made { offer, faults, lease };
         (self.worker(folder, places, made), is_new)
     }
 
@@ -258,10 +260,12 @@ impl Site {
             env: environment_of(manifest, folder.name.as_str(), &mut faults),
             admission: offer::admission_of(&folder),
             version: folder.version,
-            offer,
+            offer: offer.tools,
+            exact: offer.exact,
             faults,
             is_refused: folder.is_refused,
-            is_eager: manifest.is_eager.unwrap_or(self.dock.is_eager),
+            // What only a worker can tell, nobody would ever see of one that rests.
+            is_eager: offer.is_partial || manifest.is_eager.unwrap_or(self.dock.is_eager),
             pace: Pace {
                 calls_max: manifest.calls_max.unwrap_or(self.dock.calls_max),
                 waiting_max: self.dock.waiting_max,
@@ -278,13 +282,14 @@ impl Site {
             interpreter: places.python,
             runtime: places.runtime,
             scratch: places.scratch,
+            log: Some(logs::path(&self.data, &folder.name)),
             lease,
         };
         let call_timeout = manifest.call_timeout.unwrap_or(self.dock.call_timeout);
         let upstream = Settings {
             restart: Restart::OnFailure { delay_max: RESTART_DELAY_MAX },
             call_timeout,
-            ..Settings::new(folder.name, Launch::Worker(worker))
+            ..Settings::new(folder.name, Launch::Worker(Box::new(worker)))
         };
         Member { namespace: folder.namespace, upstream }
     }

@@ -92,6 +92,7 @@ async fn run(cli: Cli) -> anyhow::Result<i32> {
         Some(Command::Revert(revert)) => manager::review::revert(&cli, revert),
         Some(Command::New { namespace }) => dock::scaffold::run(&cli, namespace),
         Some(Command::Reload(asked)) => reload::request::run(&cli, asked).await,
+        Some(Command::Logs(asked)) => dock::logs::run(&cli, asked).await,
         Some(Command::Completions { shell }) => {
             terminal::print(&cli::completions(*shell))?;
             Ok(0)

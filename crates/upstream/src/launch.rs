@@ -53,7 +53,7 @@ pub enum Launch {
     /// It runs already, elsewhere.
     Url(Remote),
     /// A folder of Python tools.
-    Worker(Worker),
+    Worker(Box<Worker>),
 }
 
 /// A command with its surroundings. Shown by names only: values and arguments may be secret.

@@ -13,6 +13,7 @@ pub mod guard;
 pub mod launch;
 pub mod limits;
 pub mod post;
+pub mod printed;
 pub mod python;
 pub mod relay;
 pub mod remote;

@@ -10,6 +10,9 @@ pub const HELD_BYTES_MAX: usize = 64 * 1024;
 pub const STDERR_BYTES_KEPT: usize = 64 * 1024;
 /// How much of it is shown in an error.
 pub const STDERR_BYTES_SHOWN: usize = 1024;
+/// How much of what tools print is kept in a file, of which there are two; and how much may wait to be written.
+pub const PRINTED_BYTES_MAX: u64 = 1024 * 1024;
+pub const PRINTED_WAITING_MAX: usize = 256 * 1024;
 /// Pages read of one list.
 pub const PAGES_MAX: usize = 1_000;
 /// Items kept of one list.

@@ -41,6 +41,8 @@ pub struct Worker {
     pub version: String,
     /// What its files define, as far as that is known without running them.
     pub offer: Arc<Inventory>,
+    /// Of these, the tools whose schema alone tells what they take.
+    pub exact: Vec<String>,
     /// Which of its tools may be seen and called.
     pub admission: Admission,
     /// What is wrong with its files.
@@ -50,6 +52,8 @@ pub struct Worker {
     /// Whether it is started before anybody calls it.
     pub is_eager: bool,
     pub pace: Pace,
+    /// Where is kept what its tools print; nowhere if absent.
+    pub log: Option<PathBuf>,
     /// A folder of its own, for what its tools write.
     pub scratch: PathBuf,
     /// What it may touch; all that we may if absent.

@@ -8,8 +8,11 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::watch;
 
 use crate::limits::{STDERR_BYTES_KEPT, STDERR_BYTES_SHOWN};
+use crate::printed::Printed;
 use crate::veil::Veil;
 
+/// How much is read at a time: what a pipe holds.
+const CHUNK_BYTES: usize = 64 * 1024;
 /// The longest first line that is kept.
 const FIRST_LINE_BYTES_MAX: usize = 1024;
 
@@ -28,17 +31,31 @@ impl StderrTail {
     }
 
     /// Keeps reading until the end.
-    pub async fn follow(self, upstream: UpstreamName, mut stderr: impl AsyncRead + Unpin) {
-        let mut chunk = vec![0; 8 * 1024];
+    pub async fn follow(
+        self,
+        upstream: UpstreamName,
+        mut stderr: impl AsyncRead + Unpin,
+        printed: Option<Arc<Printed>>,
+    ) {
+        let mut chunk = vec![0; CHUNK_BYTES];
+        let tell = |bytes: &[u8]| {
+            if bytes.is_empty() {
+                return;
+            }
+            tracing::debug!(%upstream, text = %String::from_utf8_lossy(bytes), "stderr");
+            if let Some(printed) = &printed {
+                printed.add(bytes);
+            }
+        };
         let mut unlogged = Vec::new();
         while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
             self.keep(&chunk[..count]);
             self.begin(&chunk[..count]);
             unlogged.extend_from_slice(&chunk[..count]);
             // What may be the beginning of a value waits for the rest.
-            log(&upstream, &self.veil.over_part(&mut unlogged));
+            tell(&self.veil.over_part(&mut unlogged));
         }
-        log(&upstream, &unlogged);
+        tell(&unlogged);
     }
 
     fn begin(&self, chunk: &[u8]) {
@@ -87,11 +104,5 @@ impl StderrTail {
         let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         let lines: Vec<_> = text[from..].lines().map(tame).collect();
         lines.join("\n").trim().to_owned()
-    }
-}
-
-fn log(upstream: &UpstreamName, bytes: &[u8]) {
-    if !bytes.is_empty() {
-        tracing::debug!(%upstream, text = %String::from_utf8_lossy(bytes), "stderr");
     }
 }

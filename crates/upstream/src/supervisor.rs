@@ -24,7 +24,7 @@ use mcp::names::UpstreamName;
 use mcp::rpc::{Outcome, Raw};
 use mcp::version::Era;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::Answer;
@@ -37,6 +37,7 @@ use crate::hearing::Watched;
 use crate::launch::{Launch, Spawner};
 use crate::limits::{CALL_TIMEOUT, NEW_SESSION_MAX, RENEWALS_MAX, STARTUP_TIMEOUT};
 use crate::meeting::Manner;
+use crate::printed::Printed;
 use crate::relay::Upcall;
 use crate::stderr::StderrTail;
 use crate::supervisor::private::Privates;
@@ -150,6 +151,8 @@ struct Shared {
     inventory: ArcSwap<Inventory>,
     status: watch::Sender<Status>,
     stderr: ArcSwap<StderrTail>,
+    /// Where is kept what a worker prints.
+    printed: Option<Arc<Printed>>,
     /// How the server is spoken to, if it is remote and was met.
     manner: ArcSwapOption<Manner>,
     watched: watch::Sender<Watched>,
@@ -174,9 +177,15 @@ impl Upstream {
         spawner: Arc<Spawner>,
         events: mpsc::Sender<Event>,
     ) -> Upstream {
-        let (inventory, problems) = match &settings.launch {
-            Launch::Worker(worker) => (Arc::clone(&worker.offer), worker.faults.clone()),
+        let (inventory, problems, exact) = match &settings.launch {
+            Launch::Worker(worker) => {
+                (Arc::clone(&worker.offer), worker.faults.clone(), worker.exact.clone())
+            }
             Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => Default::default(),
+        };
+        let printed = match &settings.launch {
+            Launch::Worker(worker) => worker.log.clone().map(Printed::new),
+            Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => None,
         };
         let status = Status {
             phase: match Upstream::refusal(&settings) {
@@ -196,12 +205,13 @@ impl Upstream {
             inventory: ArcSwap::new(inventory),
             status: watch::Sender::new(status),
             stderr: ArcSwap::default(),
+            printed,
             manner: ArcSwapOption::empty(),
             watched: watch::Sender::default(),
             log_level: watch::Sender::default(),
             needed: watch::Sender::new(false),
             turns: worker::Turns::of(&settings),
-            exact: ArcSwap::default(),
+            exact: ArcSwap::from_pointee(exact),
             settings,
             privates: Privates::default(),
             events,
@@ -262,11 +272,15 @@ impl Upstream {
         self.0.connection.load().as_ref().map_or(Era::Legacy, |connection| connection.era())
     }
 
-    /// Makes a request; see [`Connection::call`].
-    pub async fn call(&self, call: Call<'_>) -> Result<Answer, Error> {
+    /// Makes a request; see [`Connection::call`]. The time of a call is for all of it: a worker's turn and start, too.
+    pub async fn call(&self, mut call: Call<'_>) -> Result<Answer, Error> {
         self.check_admitted(&call)?;
-        let _turn = self.turn().await?;
-        let connection = self.connection_for(&call).await?;
+        let began = Instant::now();
+        let _turn = self.turn(call.timeout).await?;
+        let connection = self.connection_for(&call, began).await?;
+        if self.is_worker() {
+            call.timeout = self.left(call.timeout, began)?;
+        }
         match connection.call(&call).await {
             // It was not processed, so it may be made again.
             Err(Error::SessionLost { .. }) => {
@@ -281,14 +295,18 @@ impl Upstream {
     }
 
     /// The conversation that a call belongs to.
-    async fn connection_for(&self, call: &Call<'_>) -> Result<Arc<Connection>, Error> {
+    async fn connection_for(
+        &self,
+        call: &Call<'_>,
+        began: Instant,
+    ) -> Result<Arc<Connection>, Error> {
         match &call.relay {
             Some(relay) if self.0.settings.session == SessionChoice::PerClient => {
                 Box::pin(self.private(relay)).await
             }
             _ => match self.0.connection.load_full() {
                 Some(connection) => Ok(connection),
-                None if self.is_worker() => Box::pin(self.awoken()).await,
+                None if self.is_worker() => Box::pin(self.awoken(call.timeout, began)).await,
                 None => Err(self.down()),
             },
         }
@@ -305,7 +323,7 @@ impl Upstream {
             if let Some(relay) = &call.relay {
                 self.forget_conversation(relay.client, old);
             }
-            return self.connection_for(call).await;
+            return self.connection_for(call, Instant::now()).await;
         }
         let mut status = self.0.status.subscribe();
         let renewing = async {

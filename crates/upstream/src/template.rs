@@ -169,7 +169,7 @@ impl Launch {
                 Some((name.clone(), value.filled(contents).ok()?))
             };
             let env = worker.env.iter().filter_map(filled).collect();
-            return Ok(Launch::Worker(Worker { env, faults, ..worker.clone() }));
+            return Ok(Launch::Worker(Box::new(Worker { env, faults, ..Worker::clone(worker) })));
         }
         if !missing.is_empty() {
             return Err(missing.join("; "));

@@ -23,7 +23,7 @@ const HEAD: &str = concat!(
 
 /// What all operations share; the schemas of the tools follow.
 const COMPONENTS: &str = concat!(
-    r#"},"components":{"securitySchemes":{"bearer":{"type":"http","scheme":"bearer"}},"#,
+    r#""securitySchemes":{"bearer":{"type":"http","scheme":"bearer"}},"#,
     r#""responses":{"Error":{"description":"It could not be done.","content":{"application/json":"#,
     r##"{"schema":{"$ref":"#/components/schemas/Error"}}}}},"##,
     r#""schemas":{"Error":{"type":"object","required":["error"],"properties":{"error":"#,
@@ -34,21 +34,35 @@ const COMPONENTS: &str = concat!(
     r#""description":"Whether the tool failed; what it says then is in the content."}}}"#,
 );
 
-/// One path for each tool, and those of the operator.
-pub fn document(tools: &[Tool], routes: &[&Route]) -> Bytes {
+/// The parameter that all operations of a namespace have.
+const NAMESPACE: &str = r##"{"$ref":"#/components/parameters/Namespace"}"##;
+
+/// One path for each tool, and those of the operator. Where the tools are those of one namespace that was named, every
+/// operation names it as well: whoever knows the document alone must. TD-07
+pub fn document(tools: &[Tool], routes: &[&Route], namespace: Option<&str>) -> Bytes {
     let mut paths = String::from(HEAD);
-    let mut schemas = String::from(COMPONENTS);
+    let mut schemas = String::from("},");
+    if let Some(namespace) = namespace {
+        schemas += &format!(
+            r#""components":{{"parameters":{{"Namespace":{}}},"#,
+            namespace_header(namespace)
+        );
+    } else {
+        schemas += r#""components":{"#;
+    }
+    schemas += COMPONENTS;
     let mut separator = "";
     let ids = operation_ids(tools);
     for (tool, id) in tools.iter().zip(&ids) {
         paths.push_str(separator);
         separator = ",";
-        describe(tool, id, &mut paths, &mut schemas);
+        describe(tool, id, namespace.is_some(), &mut paths, &mut schemas);
     }
     for (number, path) in by_path(routes).into_iter().enumerate() {
         paths.push_str(separator);
         separator = ",";
-        describe_path(&path, (number + 1, &ids), &mut paths, &mut schemas);
+        let place = Place { number: number + 1, taken: &ids, has_namespace: namespace.is_some() };
+        describe_path(&path, &place, &mut paths, &mut schemas);
     }
     (paths + &schemas + "}}}").into()
 }
@@ -65,13 +79,24 @@ fn by_path<'r>(routes: &[&'r Route]) -> Vec<Vec<&'r Route>> {
     paths
 }
 
+/// The header field that says which namespace is meant.
+fn namespace_header(namespace: &str) -> Value {
+    let schema = json!({"type": "string", "enum": [namespace], "default": namespace});
+    let description = "Whose tools these are.";
+    json!({"name": "X-Namespace", "in": "header", "required": true, "description": description, "schema": schema})
+}
+
+/// Where a path of the operator's own stands.
+struct Place<'a> {
+    number: usize,
+    /// Ids that it can't have.
+    taken: &'a [String],
+    has_namespace: bool,
+}
+
 /// Adds a path of the operator's own, with its methods. TC-32
-fn describe_path(
-    routes: &[&Route],
-    (number, taken): (usize, &[String]),
-    paths: &mut String,
-    schemas: &mut String,
-) {
+fn describe_path(routes: &[&Route], place: &Place<'_>, paths: &mut String, schemas: &mut String) {
+    let Place { number, taken, has_namespace } = place;
     let mut operations = Vec::new();
     for route in routes {
         let method = route.method.as_str().to_ascii_lowercase();
@@ -82,7 +107,8 @@ fn describe_path(
         let named: Vec<&str> = route.parameters().collect();
         let written = route.request.as_ref().map(Schema::written).cloned().unwrap_or_default();
         let in_path = named.iter().map(|name| parameter(name, "path", &written));
-        let mut parameters: Vec<_> = in_path.collect();
+        let header = has_namespace.then(|| NAMESPACE.to_owned());
+        let mut parameters: Vec<_> = header.into_iter().chain(in_path).collect();
         let mut body = String::new();
         if ["get", "delete"].contains(&&*method) {
             let properties = written["properties"].as_object().into_iter().flatten();
@@ -134,7 +160,7 @@ fn within_body(mut schema: Value, named: &[&str]) -> String {
 }
 
 /// Adds a tool's path and its schemas.
-fn describe(tool: &Tool, id: &str, paths: &mut String, schemas: &mut String) {
+fn describe(tool: &Tool, id: &str, has_namespace: bool, paths: &mut String, schemas: &mut String) {
     let wanted = ["title", "description", "inputSchema", "outputSchema"];
     let [title, description, input, output] = tool.definition.members(wanted).unwrap_or_default();
     let is_text = |part: &&str| json::string(part).is_some();
@@ -156,8 +182,10 @@ fn describe(tool: &Tool, id: &str, paths: &mut String, schemas: &mut String) {
     // Without a body a tool is called without arguments.
     let required = input.and_then(|input| json::members(input.as_bytes(), ["required"]).ok()?[0]);
     let must_say = required.is_some_and(|names| json::elements(names).is_ok_and(|n| !n.is_empty()));
+    let parameters =
+        if has_namespace { format!(r#""parameters":[{NAMESPACE}],"#) } else { String::new() };
     paths.push_str(&format!(
-        r##"{path}:{{"post":{{"operationId":"{id}","summary":{title},"description":{description},"requestBody":{{"required":{must_say},"content":{{"application/json":{{"schema":{{"$ref":"#/components/schemas/{id}.input"}}}}}}}},"responses":{{"200":{{"description":"What the tool says.","content":{{"application/json":{{"schema":{result}}}}}}},"default":{{"$ref":"#/components/responses/Error"}}}}}}}}"##
+        r##"{path}:{{"post":{{"operationId":"{id}","summary":{title},"description":{description},{parameters}"requestBody":{{"required":{must_say},"content":{{"application/json":{{"schema":{{"$ref":"#/components/schemas/{id}.input"}}}}}}}},"responses":{{"200":{{"description":"What the tool says.","content":{{"application/json":{{"schema":{result}}}}}}},"default":{{"$ref":"#/components/responses/Error"}}}}}}}}"##
     ));
 }
 

@@ -70,7 +70,8 @@ impl Endpoint {
             Route::OpenApi => {
                 let routes = self.routes.iter().filter(|route| client.tool(&route.tool).is_ok());
                 let routes: Vec<_> = routes.collect();
-                let document = openapi::document(&client.tools(), &routes);
+                let namespace = head.namespace.text();
+                let document = openapi::document(&client.tools(), &routes, namespace);
                 Ok(json_body(StatusCode::OK, document))
             }
             Route::Config | Route::Namespaces => {

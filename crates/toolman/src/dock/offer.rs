@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use config::dock::Folder;
@@ -14,6 +15,16 @@ use upstream::python::scan;
 use crate::data_dir::replace;
 use crate::dock::Site;
 
+/// What is known of a folder's tools before any worker runs.
+#[derive(Default)]
+pub(super) struct Offer {
+    pub tools: Arc<Inventory>,
+    /// Those whose schema alone tells what they take.
+    pub exact: Vec<String>,
+    /// Whether only running the folder tells what else it has.
+    pub is_partial: bool,
+}
+
 impl Site {
     /// What a folder offers as far as its sources tell. TD-18, TD-38
     pub(super) async fn offer(
@@ -22,28 +33,33 @@ impl Site {
         interpreter: &Interpreter,
         runtime: &Path,
         faults: &mut Vec<String>,
-    ) -> Inventory {
+    ) -> Offer {
         let read = self.read_sources(folder, interpreter, runtime).await;
         let read = read.unwrap_or_else(|problem| {
             faults.push(format!("can't be read: {problem}"));
-            Vec::new()
+            vec![scan::Findings::default(); folder.sources.len()]
         });
-        let mut tools = Vec::new();
+        let (mut tools, mut exact, mut is_partial) = (Vec::new(), Vec::new(), false);
         for (source, findings) in folder.sources.iter().zip(read) {
             faults.extend(findings.faults.iter().map(|fault| fault.at(&source.file)));
             tools.extend(findings.tools);
+            exact.extend(findings.exact);
+            is_partial |= !findings.is_whole;
         }
         let mut inventory = Inventory::default();
         inventory.set(Kind::Tool, tools);
         let mut known: Vec<String> = Vec::new();
         let admission = admission_of(folder);
         inventory.retain(|tool| {
-            // The first of two keeps the name; the worker says so.
+            // The first of two keeps the name, as far as its file can be imported; the worker says so.
             let is_first = !known.iter().any(|other| other == tool.name());
+            if !is_first {
+                exact.retain(|name| name != tool.name());
+            }
             known.push(tool.name().to_owned());
             is_first && admission.admits(tool.name())
         });
-        inventory
+        Offer { tools: Arc::new(inventory), exact, is_partial }
     }
 
     /// What was found in a file, without the values of secrets that somebody has written into it.

@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::reload::Reloader;
 
 /// How often folders are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How long folders that change all the time are waited for, at least.
+const RESTLESS_MIN: Duration = Duration::from_secs(5);
 /// How deep, and how many files.
 const DEPTH_MAX: usize = 8;
 const FILES_MAX: usize = 20_000;
@@ -34,7 +36,7 @@ impl Watched for Arc<Reloader> {
     }
 }
 
-/// Reloads whenever something has changed and then stayed the same for `quiet`.
+/// Reloads whenever something has changed and then stayed the same for `quiet`; or never stays the same, after a while.
 pub async fn watch(watched: impl Watched, quiet: Duration) {
     let mut served = watched.look().await;
     loop {
@@ -43,11 +45,13 @@ pub async fn watch(watched: impl Watched, quiet: Duration) {
         if seen == served {
             continue;
         }
-        // Whoever writes several files is waited for.
+        // Whoever writes several files is waited for, but not one who never ends.
+        let latest = Instant::now() + (quiet * 10).max(RESTLESS_MIN);
         loop {
             sleep(quiet.max(Duration::from_millis(10))).await;
             let now = watched.look().await;
-            if now == seen {
+            if now == seen || Instant::now() >= latest {
+                seen = now;
                 break;
             }
             seen = now;

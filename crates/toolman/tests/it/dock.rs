@@ -2,19 +2,24 @@
 
 mod arguments;
 mod bombs;
+mod cancelled;
 mod conditions;
+mod deadlines;
+mod doors;
 mod environments;
 mod escapes;
 mod faults;
 mod hostile;
 mod named;
 mod openapi;
+mod printed;
 mod reach;
 mod records;
 mod reloads;
 mod reported;
 mod storms;
 mod together;
+mod watched;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

@@ -18,7 +18,7 @@ SECONDS_MAX = 30
 class Worker:
     """One worker process over a folder of tool files; use as a context manager."""
 
-    def __init__(self, files=None, folder=None, options=(), python=sys.executable, env=None):
+    def __init__(self, files=None, folder=None, options=(), python=sys.executable, env=None, flags=()):
         self._temporary = tempfile.TemporaryDirectory()
         self.folder = folder or os.path.join(self._temporary.name, "tools")
         for name, text in (files or {}).items():
@@ -30,7 +30,7 @@ class Worker:
         self.log = tempfile.TemporaryFile()
         ours, theirs = socket.socketpair()
         self.process = subprocess.Popen(
-            [python, "-I", "-B", WORKER, "--namespace", "ns", "--tools", self.folder, *options],
+            [python, "-I", "-B", *flags, WORKER, "--namespace", "ns", "--tools", self.folder, *options],
             stdin=theirs, stdout=self.log, stderr=subprocess.STDOUT, env=env)
         theirs.close()
         ours.settimeout(SECONDS_MAX)

@@ -1,5 +1,8 @@
 """Decorators: every way to mark a function as a tool, and the context that it is given."""
 
+import os
+import tempfile
+import textwrap
 import unittest
 
 from dock import Worker
@@ -149,6 +152,48 @@ class Decorators(unittest.TestCase):
             worker.result("tell", {"n": 1})
             self.assertNotIn("progress", [one["op"] for one in worker.messages])
             self.assertIn("has no `sample`", worker.error("tell_sync")["message"])
+
+
+class StandIn(unittest.TestCase):
+    """`Field` of pydantic, where that is not installed: `-S` leaves out what this machine has."""
+
+    def test_files_of_the_folder_have_field_and_others_see_no_pydantic(self):
+        library = """
+            try:
+                import pydantic
+                FOUND = True
+            except ImportError:
+                FOUND = False
+        """
+        uses = "from typing import Annotated\nfrom pydantic import Field\nSmall = Annotated[int, Field(le=9)]\n"
+        with tempfile.TemporaryDirectory() as elsewhere:
+            with open(os.path.join(elsewhere, "probing.py"), "w", encoding="utf-8") as file:
+                file.write(textwrap.dedent(library))
+            with Worker({"_common.py": uses, "package/__init__.py": "", "package/inner.py": uses, "a.py": """
+                import sys
+                sys.path.append(%r)
+                from pydantic import Field
+                import pydantic
+                import probing
+                from _common import Small
+                from package.inner import Small as Other
+                from fastmcp.tools import tool
+
+                @tool
+                def found(a: Small = 1, b: Other = 1, c: int = Field(default=3, ge=2)) -> list:
+                    "Say."
+                    import importlib.util
+                    return [probing.FOUND, "pydantic" in sys.modules, importlib.util.find_spec("pydantic") is None, c]
+            """ % elsewhere}, flags=["-S"]) as worker:
+                self.assertEqual(worker.ready["faults"], [])
+                self.assertEqual(worker.result("found")["structuredContent"], {"result": [False, False, True, 3]})
+                self.assertEqual(worker.error("found", {"a": 10})["code"], "invalid_arguments")
+
+    def test_other_names_of_pydantic_are_missed_with_words(self):
+        for text in ("from pydantic import BaseModel\n", "import pydantic\npydantic.BaseModel\n", "import pydantic.fields\n",
+                     "from pydantic.fields import FieldInfo\n"):
+            with self.subTest(text), Worker({"t.py": text}, flags=["-S"]) as worker:
+                self.assertRegex(worker.ready["faults"][0]["message"], "pydantic.* requirements.txt")
 
 
 if __name__ == "__main__":

@@ -32,6 +32,14 @@ class Files(unittest.TestCase):
                 "a": "a.py", "b": "b.py", "dash": "with-dash.py", "dotted": "with.dot.py"})
             self.assertEqual(worker.text("dotted"), "dotted")
 
+    # TD-38: a helper that marks functions of tool files makes tools of those files.
+    def test_functions_marked_by_a_helper_are_tools_of_their_own_file(self):
+        helper = "from fastmcp.tools import tool\ndef register(f):\n    return tool(f)\n"
+        marked = "from {0} import register\n@register\ndef {1}():\n    'One.'\n"
+        with Worker({"_common.py": helper, "inner/__init__.py": helper, "a.py": marked.format("_common", "a"),
+                     "z.py": marked.format("inner", "z")}) as worker:
+            self.assertEqual((worker.ready["files"], worker.ready["faults"]), ({"a": "a.py", "z": "z.py"}, []))
+
     # TD-43.
     def test_empty_folder_is_an_empty_namespace(self):
         with Worker({}) as worker:

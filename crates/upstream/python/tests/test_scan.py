@@ -122,7 +122,64 @@ class Finding(unittest.TestCase):
                 self.assertEqual(len(worker.ready["faults"]), 1)
 
 
+class Whole(unittest.TestCase):
+    """Whether reading a file shows all that running it would."""
+
+    def test_files_whose_tools_all_stand_there_are_whole(self):
+        head = "from fastmcp import FastMCP\nfrom fastmcp.tools import tool\nimport functools, os\nmcp = FastMCP('x')\n"
+        for text in ("", "@tool\ndef f(): 'F.'\n", "@mcp.tool\ndef f(): 'F.'\n", "def f(): 'F.'\nmcp.add_tool(f)\n", "def f(): 'F.'\ntool(f)\n",
+                     "@functools.lru_cache\ndef f(): 'F.'\n", "def f(): 'F.'\nprint(f)\n", "def f(:\n", "@mcp.resource('a://b')\ndef f(): 'F.'\n",
+                     "if __name__ == '__main__':\n    for f in ():\n        tool(f)\n    mcp.run()\n", "def f(server: FastMCP): 'F.'\n",
+                     "def outer(f): return f\n@outer\ndef f(): 'F.'\n", "if os.name:\n    @tool\n    def f(): 'F.'\n"):
+            with self.subTest(text):
+                self.assertTrue(one(head + text)["whole"])
+        self.assertTrue(one("def tool(f): return f\n@tool\ndef a(): 'A.'\n")["whole"])
+
+    # TD-38: the worker's own report is the truth; it has to run for that.
+    def test_files_of_which_only_running_tells_are_not(self):
+        head = ("from fastmcp import FastMCP\nfrom fastmcp.tools import tool\nimport _common, third\nfrom _common import mark, served\n"
+                "mcp = FastMCP('x')\ndef a(): 'A.'\ndef b(): 'B.'\n")
+        for text in ("for f in (a, b):\n    tool(f)\n", "[tool(f) for f in (a, b)]\n", "list(map(tool, (a, b)))\n", "mcp.add_tool(third.make(a))\n",
+                     "for f in (a, b):\n    mcp.add_tool(f)\n", "@mark\ndef f(): 'F.'\n", "@_common.mark()\ndef f(): 'F.'\n", "mark(a)\n", "served.add_tool(a)\n",
+                     "for f in (a, b):\n    served.tool(f)\n", "third.register(mcp)\n", "t = tool\n@t\ndef f(): 'F.'\n", "def make(f): return tool(f)\nmake(a)\n",
+                     "def make():\n    return FastMCP('y')\nother = make()\n", "@tool(name=third.NAME)\ndef f(): 'F.'\n", "@tool(**third.OPTIONS)\ndef f(): 'F.'\n",
+                     "class Mine(FastMCP): pass\n", "mcp.mount(served)\n", "getattr(mcp, 'tool')(a)\n", "@tool(enabled=third.ON)\ndef f(): 'F.'\n"):
+            with self.subTest(text):
+                self.assertFalse(one(head + text)["whole"])
+        for text in ("from other import tool\n@tool\ndef a(): 'A.'\n", "from other import *\n@tool\ndef a(): 'A.'\n", "from . import tool\n@tool\ndef a(): 'A.'\n",
+                     "def go():\n    from fastmcp.tools import tool\n    tool(go)\ngo()\n", "import fastmcp.tools as t\nfor f in ():\n    t.tool(f)\n"):
+            with self.subTest(text):
+                self.assertFalse(one(text)["whole"])
+
+
 class Hostile(unittest.TestCase):
+    # What holds up or kills the parser, which is written in C, costs no other file its list.
+    def test_file_that_hangs_or_kills_the_reader_costs_itself_only(self):
+        driver = """
+import collections, itertools, os, sys
+sys.path.insert(0, %r)
+from toolman_dock import scanmain
+read = scanmain.scan
+def scan(file, text):
+    if file == "hangs.py":
+        collections.deque(itertools.repeat(0), maxlen=0)
+    if file == "kills.py":
+        os.abort()
+    return read(file, text)
+scanmain.scan, scanmain.FILE_SECONDS_MAX = scan, 0.2
+sys.exit(scanmain.run(sys.stdin.buffer, sys.stdout.buffer))
+""" % os.path.dirname(SCAN)
+        files = ("a.py", "hangs.py", "b.py", "kills.py", "c.py")
+        source = "from fastmcp.tools import tool\n@tool\ndef f(): 'F.'\n"
+        lines = "".join(json.dumps({"file": file, "source": source}) + "\n" for file in files)
+        done = subprocess.run([sys.executable, "-I", "-S", "-B", "-c", driver], input=lines.encode(), stdout=subprocess.PIPE,
+                              timeout=SECONDS_MAX, check=True)
+        found = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([(one["file"], one["whole"], one.get("late")) for one in found],
+                         [("a.py", True, None), (None, False, True), ("b.py", True, None), (None, False, True), ("c.py", True, None)])
+        self.assertIn("takes too long", found[1]["faults"][0]["message"])
+        self.assertIn("Python itself fails", found[3]["faults"][0]["message"])
+
     # F01.
     def test_syntax_errors_have_their_place(self):
         fault = one("x = 1\n\ndef f(a b):\n    pass\n")["faults"][0]

@@ -15,6 +15,7 @@ from .depth import is_too_deep
 from .faults import fault, import_fault
 from .plain import to_bytes
 from .shapes import HintError
+from .standin import PackageFinder, equip, of_folder
 from .tools import build
 
 PACKAGE = "toolman_tools"
@@ -32,7 +33,7 @@ class Siblings:
     def find_spec(self, name, path=None, target=None):
         if path is not None or "." in name:
             return None
-        return PathFinder.find_spec(name, [self._folder], target)
+        return of_folder(PathFinder.find_spec(name, [self._folder], target))
 
 
 class Loaded:
@@ -65,6 +66,7 @@ def load(folder):
     package = types.ModuleType(PACKAGE)
     package.__path__ = [folder]
     sys.modules[PACKAGE] = package
+    sys.meta_path.insert(0, PackageFinder(folder))
     sys.meta_path.append(Siblings(folder))
     try:
         names = tool_files(folder)
@@ -81,7 +83,7 @@ def load(folder):
         except BaseException as error:  # Also SystemExit and KeyboardInterrupt: one file only.
             loaded.faults.append(import_fault(name, error, folder))
             continue
-        for mark in _marks(module, os.path.join(folder, name)):
+        for mark in _marks(module, os.path.join(folder, name), names):
             _build(loaded, mark, name)
     for extra in loaded.faults[TRACEBACKS_MAX:]:
         extra["traceback"] = None
@@ -103,6 +105,7 @@ def _import(file, folder):
     module.__file__, module.__loader__, module.__package__ = path, loader, PACKAGE
     module.__spec__ = ModuleSpec(name, loader, origin=path)
     module.__spec__.has_location = True
+    equip(module)
     names = [name] if _taken(stem) else [name, stem]
     for one in names:
         sys.modules[one] = module
@@ -128,11 +131,11 @@ def _taken(stem):
         return True
 
 
-def _marks(module, path):
+def _marks(module, path, names):
     """The tools of a module, in the order in which they were marked."""
     found, seen = [], set()
     for one in registry.MARKS:
-        if one.file == path:
+        if _owner(one, path, names) == path:
             # A file that was reached under two names is executed twice, but is still one file.
             key = (one.options.get("name") or getattr(one.function, "__name__", None), one.line)
             if key not in seen:
@@ -144,6 +147,15 @@ def _marks(module, path):
         found.extend(marks(module, path, {id(one.function) for one in found}))
         found.sort(key=lambda one: one.line or sys.maxsize)
     return found
+
+
+def _owner(mark, path, names):
+    """The file that a mark belongs to: the one that made it, or, where that is a helper, the function's own."""
+    folder = os.path.dirname(path)
+    if mark.file is not None and os.path.dirname(mark.file) == folder and os.path.basename(mark.file) in names:
+        return mark.file
+    code = getattr(registry.unwrap(mark.function), "__code__", None)
+    return code.co_filename if code is not None else mark.file
 
 
 def _build(loaded, mark, file):

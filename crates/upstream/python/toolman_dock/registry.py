@@ -1,7 +1,8 @@
 """The registry: which functions were marked as tools, by which file, in which order.
 
 The decorators of the shim end here, and the patched one of fastmcp 2. A mark belongs to the file whose
-code applied the decorator, so a tool that another file imports is not a tool of that file as well.
+code applied the decorator, so a tool that another file imports is not a tool of that file as well. Where that was
+a helper, which is no tool file, the loader asks which file the function is of.
 """
 
 import sys

@@ -1,6 +1,12 @@
-"""The static reader's start: a limit on its memory, then line by line."""
+"""The static reader's start: a limit on its memory, then line by line.
+
+Files are read by a process of its own, which is killed when it takes too long: Python's parser can't be
+interrupted, and one file must not cost the others their list.
+"""
 
 import json
+import os
+import select
 import signal
 import time
 
@@ -13,7 +19,9 @@ MEMORY_BYTES_MAX = 1024 * 1024 * 1024
 # How long one file may take, and all of them together: the gateway waits for 20 seconds.
 FILE_SECONDS_MAX = 4
 ALL_SECONDS_MAX = 14
-LEAST_SECONDS = 0.05
+# How long the process may take to notice by itself that its time is over.
+GRACE_SECONDS = 0.5
+LATE = "the file takes too long to be read; are its hints very large?"
 
 
 class Late(BaseException):
@@ -22,31 +30,114 @@ class Late(BaseException):
 
 def run(lines, answers):
     limit_memory()
-    signal.signal(signal.SIGALRM, give_up)
     until = time.monotonic() + ALL_SECONDS_MAX
+    reader = None
     while True:
         line = lines.readline(LINE_BYTES_MAX)
         if not line:
             return 0
-        left = max(LEAST_SECONDS, min(FILE_SECONDS_MAX, until - time.monotonic()))
-        answers.write(to_bytes(timely(line, lines, left)) + b"\n")
+        left = min(FILE_SECONDS_MAX, until - time.monotonic())
+        if is_too_long(line, lines):
+            said = to_bytes(empty("the request is too long")) + b"\n"
+        elif left <= 0:
+            said = given_up(LATE)
+        else:
+            reader = reader or Reader()
+            said = reader.ask(line, left)
+            if said is None:
+                said, reader = given_up(reader.end()), None
+        answers.write(said)
         answers.flush()
+
+
+def is_too_long(line, lines):
+    """Whether a request is over the limit; its rest is passed over."""
+    if line.endswith(b"\n") or len(line) < LINE_BYTES_MAX:
+        return False
+    while line and not line.endswith(b"\n"):
+        line = lines.readline(LINE_BYTES_MAX)
+    return True
+
+
+class Reader:
+    """The process that reads files."""
+
+    def __init__(self):
+        requests, self._requests = os.pipe()
+        self._answers, answers = os.pipe()
+        self._is_late = False
+        self._pid = os.fork()
+        if self._pid == 0:
+            os.close(self._requests)
+            os.close(self._answers)
+            serve(requests, answers)
+        os.close(requests)
+        os.close(answers)
+
+    def ask(self, line, seconds):
+        """The answer to a request, or None if there is none in time."""
+        until = time.monotonic() + seconds + GRACE_SECONDS
+        # The process reads all of it before it does anything else.
+        try:
+            rest = memoryview(b"%f " % seconds + line.rstrip(b"\n") + b"\n")
+            while rest:
+                rest = rest[os.write(self._requests, rest):]
+        except BrokenPipeError:
+            return None
+        said = b""
+        while not said.endswith(b"\n"):
+            ready = select.select([self._answers], [], [], max(0, until - time.monotonic()))[0]
+            self._is_late = not ready
+            part = os.read(self._answers, 1 << 16) if ready else b""
+            if not part:
+                return None
+            said += part
+        return said
+
+    def end(self):
+        """Kills the process; says what was wrong with it."""
+        # One that has ended by itself keeps its number until it is waited for.
+        os.kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)
+        os.close(self._requests)
+        os.close(self._answers)
+        return LATE if self._is_late else "Python itself fails as it reads the file"
+
+
+def serve(requests, answers):
+    """Answers requests to the end, in the process that reads files."""
+    code = 1
+    try:
+        signal.signal(signal.SIGALRM, give_up)
+        with os.fdopen(requests, "rb") as lines, os.fdopen(answers, "wb") as said:
+            for request in lines:
+                seconds, _, line = request.partition(b" ")
+                said.write(timely(line, float(seconds)))
+                said.flush()
+        code = 0
+    finally:
+        os._exit(code)
 
 
 def give_up(*_):
     raise Late
 
 
-def timely(line, lines, seconds):
+def timely(line, seconds):
     """The answer, or that there is none for want of time: others must not wait."""
     try:
         signal.setitimer(signal.ITIMER_REAL, seconds)
         try:
-            return answer(line, lines)
+            return to_bytes(answer(line)) + b"\n"
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
     except Late:
-        return dict(empty(None, "the file takes too long to be read; are its hints very large?"), late=True)
+        return given_up(LATE)
+
+
+def given_up(message):
+    """What is said of a file that was not read: the next time it may be."""
+    return to_bytes(dict(empty(message), late=True, whole=False)) + b"\n"
 
 
 def limit_memory():
@@ -61,20 +152,16 @@ def limit_memory():
         pass
 
 
-def answer(line, lines):
-    if not line.endswith(b"\n") and len(line) >= LINE_BYTES_MAX:
-        while line and not line.endswith(b"\n"):
-            line = lines.readline(LINE_BYTES_MAX)
-        return empty(None, "the request is too long")
+def answer(line):
     try:
         request = json.loads(line)
         file, source = request["file"], request["source"]
         if not isinstance(file, str) or not isinstance(source, str):
             raise TypeError
     except (ValueError, TypeError, KeyError, RecursionError):
-        return empty(None, 'a request is an object with the strings "file" and "source"')
+        return empty('a request is an object with the strings "file" and "source"')
     return scan(file, source)
 
 
-def empty(file, message):
-    return {"file": file, "tools": [], "faults": [fault(file, message)], "warnings": []}
+def empty(message):
+    return {"file": None, "tools": [], "faults": [fault(None, message)], "warnings": []}

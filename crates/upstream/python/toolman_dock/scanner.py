@@ -1,6 +1,7 @@
 """The scanner: the tools of a file that is read and never run.
 
-Definitions equal those of the worker wherever the source alone decides them; `exact` says where it does not.
+Definitions equal those of the worker wherever the source alone decides them; `exact` says where it does not, and
+`whole` whether these are all that running the file could show.
 """
 
 import ast
@@ -11,9 +12,9 @@ from .faults import fault
 from .reading import HintReader, Unknown
 from .shapes import HintError, is_context
 from .source import Source, docstring
+from .unread import DECORATORS, is_unread
 
 SOURCE_BYTES_MAX = 1024 * 1024
-DECORATORS = ("fastmcp.tools.tool", "fastmcp.tools.function_tool.tool")
 
 
 class Marked:
@@ -26,18 +27,23 @@ class Marked:
 
 def scan(file, text):
     """The tools, faults and warnings of one source."""
-    found = {"file": file, "tools": [], "faults": [], "warnings": []}
+    found = {"file": file, "tools": [], "faults": [], "warnings": [], "whole": True}
     try:
         if len(text.encode("utf-8")) > SOURCE_BYTES_MAX:
             found["faults"].append(fault(file, "the file is over %d bytes" % SOURCE_BYTES_MAX))
             return found
-        _scan(Source(ast.parse(text[1:] if text.startswith("\ufeff") else text)), file, found)
+        tree = ast.parse(text[1:] if text.startswith("\ufeff") else text)
+        source = Source(tree)
+        _scan(source, file, found)
+        # Who imports nothing has nothing to make tools with.
+        found["whole"] = "import" not in text or not (source.unnamed or is_unread(tree, source, source.used))
     except SyntaxError as error:
         found["faults"].append(fault(file, "syntax error: %s" % error.msg, error.lineno, error.offset))
     except UnicodeEncodeError:
         found["faults"].append(fault(file, "the file is not UTF-8 text"))
     except (RecursionError, MemoryError):
         found["faults"].append(fault(file, "the file is nested too deep, or too large, to be read"))
+        found["whole"] = False
     except ValueError as error:
         found["faults"].append(fault(file, "the file can't be read: %s" % error))
     return found
@@ -82,9 +88,11 @@ def _marked(source):
 def _mark(decorator, source):
     """The options of a decorator and whether they are sure, or None if it makes no tool."""
     call = decorator if isinstance(decorator, ast.Call) else None
-    sure = _makes_tools(call.func if call else decorator, source)
+    made = call.func if call else decorator
+    sure = _makes_tools(made, source)
     if sure is None:
         return None
+    source.used.add(id(made))
     return _options(call, source, sure) if call else ({}, sure)
 
 
@@ -109,8 +117,10 @@ def _handed(call, source, sure):
         return None
     adds = isinstance(call.func, ast.Attribute) and call.func.attr == "add_tool" and source.is_server(call.func.value)
     if adds or _makes_tools(call.func, source) is not None:
+        source.used.add(id(call.func))
         options, exact = _options(ast.Call(call.func, call.args[1:], call.keywords), source, sure)
     elif isinstance(call.func, ast.Call) and _makes_tools(call.func.func, source) is not None:
+        source.used.add(id(call.func.func))
         options, exact = _options(call.func, source, sure)
     else:
         return None
@@ -123,11 +133,13 @@ def _options(call, source, sure):
     for key, node in given:
         if key not in OPTIONS:
             sure = sure and key is not None
+            source.unnamed = source.unnamed or key is None
             continue
         try:
             options[key] = _annotations(node, reader) if key == "annotations" else reader.value(node)
         except Unknown:
             sure = False
+            source.unnamed = source.unnamed or key in ("name", "enabled")
     return options, sure
 
 

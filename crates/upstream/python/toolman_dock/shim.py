@@ -1,8 +1,8 @@
 """The shim: the modules `fastmcp` and `mcp.server.fastmcp` for interpreters that have no such library.
 
 A finder at the end of the search provides them, so an installed library always wins. They hold what tool
-files use: the decorators, `Context`, the helpers for media, the exceptions; and `Field` of `pydantic`, which
-whoever has fastmcp has too.
+files use: the decorators, `Context`, the helpers for media, the exceptions. `Field` of `pydantic`, which whoever has
+fastmcp has too, is in `standin`.
 """
 
 import sys
@@ -53,20 +53,6 @@ def _ignored(*_, **__):
     return lambda function: function
 
 
-class Described:
-    """What `Field(...)` makes: keywords about a parameter."""
-
-    def __init__(self, keywords):
-        self.__toolman_field__ = keywords
-
-
-def Field(default=Ellipsis, **keywords):
-    """Describes a parameter, in `Annotated[...]` or as its default, with pydantic's keywords."""
-    if default is not Ellipsis:
-        keywords["default"] = default
-    return Described(keywords)
-
-
 class ToolResult:
     """A whole result: content for people, structured content for programs."""
 
@@ -107,7 +93,6 @@ EXPORTS = {
     "mcp.server": {},
     "mcp.server.fastmcp": {"FastMCP": FastMCP, "Context": Context, "Image": Image, "Audio": Audio},
     "mcp.server.fastmcp.exceptions": {"ToolError": ToolError},
-    "pydantic": {"Field": Field},
 }
 
 

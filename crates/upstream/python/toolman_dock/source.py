@@ -18,12 +18,14 @@ class Source:
         self.imports, self.classes, self.functions, self.values = {}, {}, {}, {}
         self.bound, self.unsure, self.star = {}, set(), False
         self.statements = []
+        # Which expressions have shown their tools, and whether some have shown no name.
+        self.used, self.unnamed = set(), False
         self._collect(tree.body, True)
 
     def _collect(self, body, sure):
         for statement in body:
             if isinstance(statement, CONDITIONAL):
-                if not _is_main(statement):
+                if not is_main(statement):
                     for inner in _blocks(statement):
                         self._collect(inner, False)
                 continue
@@ -94,7 +96,7 @@ class Source:
         return None if node.id in self.imports and not isinstance(value, ast.AST) else False
 
 
-def _is_main(statement):
+def is_main(statement):
     test = getattr(statement, "test", None)
     return (isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__")
 

@@ -2,6 +2,7 @@
 //!
 //! An isolated interpreter reads the sources on its stdin; it is given no path and imports nothing of theirs.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
@@ -30,6 +31,10 @@ pub struct Findings {
     pub faults: Vec<Remark>,
     /// What could be better.
     pub warnings: Vec<Remark>,
+    /// The tools whose definitions are surely those that running the file would give.
+    pub exact: Vec<String>,
+    /// Whether running the file would surely show no other tools.
+    pub is_whole: bool,
 }
 
 /// Something about a place in a file.
@@ -97,10 +102,15 @@ pub fn will_hold(line: &[u8]) -> bool {
 /// Reads one line of the reader.
 pub fn parse(line: &[u8]) -> Option<Findings> {
     let whole = Raw::trusted(Bytes::copy_from_slice(line));
-    let [tools, faults, warnings] = whole.members(["tools", "faults", "warnings"]).ok()?;
-    let mut found = Findings::default();
+    let wanted = ["tools", "faults", "warnings", "whole"];
+    let [tools, faults, warnings, is_whole] = whole.members(wanted).ok()?;
+    let mut found = Findings { is_whole: is_whole == Some("true"), ..Findings::default() };
     for tool in json::elements(tools?).ok()? {
-        let [definition] = json::members(tool.as_bytes(), ["definition"]).ok()?;
+        let [definition, exact] = json::members(tool.as_bytes(), ["definition", "exact"]).ok()?;
+        let [name] = json::members(definition?.as_bytes(), ["name"]).ok()?;
+        if exact == Some("true") {
+            found.exact.extend(name.and_then(json::string).map(Cow::into_owned));
+        }
         found.tools.push(Raw::trusted(Bytes::copy_from_slice(definition?.as_bytes())));
     }
     found.faults = remarks(faults.unwrap_or("[]"))?;
@@ -129,6 +139,8 @@ mod tests {
         let found = parse(line).unwrap();
         assert_eq!(found.tools[0].as_bytes(), br#"{"name":"a"}"#);
         assert_eq!(found.faults[0].at("a.py"), "a.py:7:2: no");
+        assert_eq!((found.exact, found.is_whole), (vec!["a".to_owned()], false));
+        assert!(parse(br#"{"tools":[],"whole":true}"#).unwrap().is_whole);
         assert!(parse(b"").is_none() && parse(b"{}").is_none());
     }
 }

@@ -58,7 +58,8 @@ impl Upstream {
         self.0.stderr.store(Arc::new(tail.clone()));
         let (connection, stderr, mut process) =
             started.connect(self.name().clone(), self.listener());
-        let follow = |stderr| tokio::spawn(tail.clone().follow(self.name().clone(), stderr));
+        let (name, printed) = (self.name().clone(), self.0.printed.clone());
+        let follow = |stderr| tokio::spawn(tail.clone().follow(name, stderr, printed));
         let stderr = stderr.map(follow);
         let mut is_replaced = false;
         let end = tokio::select! {

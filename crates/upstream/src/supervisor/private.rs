@@ -109,7 +109,7 @@ impl Upstream {
                 let (connection, stderr, process) =
                     started.connect(self.name().clone(), self.listener());
                 if let Some(stderr) = stderr {
-                    tokio::spawn(tail.clone().follow(self.name().clone(), stderr));
+                    tokio::spawn(tail.clone().follow(self.name().clone(), stderr, None));
                 }
                 (connection, process, tail, None)
             }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use mcp::items::Inventory;
 use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::{Phase, Settings, Upstream};
 use crate::confine::SANDBOX_SAID;
@@ -14,6 +15,9 @@ use crate::error::Error;
 use crate::launch::Launch;
 use crate::limits::{FIRST_LINE_MAX, WORKER_RETURN_MAX};
 use crate::python::Rate;
+
+/// What a call may have waited without being told that it has less time.
+const MOMENT: Duration = Duration::from_millis(20);
 
 /// Who may call a worker: so many at once, so many who wait, and so often. TD-15, TD-17
 pub(super) struct Turns {
@@ -116,13 +120,24 @@ impl Upstream {
         self.0.status.send_modify(|status| status.sandbox = Some(sandbox));
     }
 
-    /// The tools whose schema alone tells what they take; none before the worker has said so.
+    /// The tools whose schema alone tells what they take: as the worker has said, and before that as its files do.
     pub fn exact(&self) -> Arc<Vec<String>> {
         self.0.exact.load_full()
     }
 
-    /// Waits for the right to call.
-    pub(super) async fn turn(&self) -> Result<Turn<'_>, Error> {
+    /// What is left of a call's time, if anything is; moments do not count.
+    pub(super) fn left(&self, all: Duration, began: Instant) -> Result<Duration, Error> {
+        let waited = began.elapsed();
+        let left = if waited < MOMENT { all } else { all.saturating_sub(waited) };
+        if left.is_zero() { Err(self.late(all)) } else { Ok(left) }
+    }
+
+    fn late(&self, waited: Duration) -> Error {
+        Error::Timeout { upstream: self.name().clone(), waited }
+    }
+
+    /// Waits for the right to call, for so long at most.
+    pub(super) async fn turn(&self, most: Duration) -> Result<Turn<'_>, Error> {
         let turns = &self.0.turns;
         let Some(at_once) = &turns.at_once else { return Ok(Turn { _permit: None }) };
         if turns.rate.as_ref().is_some_and(|rate| !rate.admits()) {
@@ -136,24 +151,25 @@ impl Upstream {
             let limit = turns.calls_max + turns.waiting_max;
             return Err(Error::Busy { upstream: self.name().clone(), limit });
         }
-        let waiting = timeout(self.0.settings.call_timeout, at_once.acquire()).await;
+        let waiting = timeout(most, at_once.acquire()).await;
         drop(waiter);
-        match waiting {
-            // It is never closed.
-            Ok(permit) => Ok(Turn { _permit: permit.ok() }),
-            Err(_) => {
-                let (upstream, waited) = (self.name().clone(), self.0.settings.call_timeout);
-                Err(Error::Timeout { upstream, waited })
-            }
-        }
+        // It is never closed.
+        waiting.map(|permit| Turn { _permit: permit.ok() }).map_err(|_| self.late(most))
     }
 
-    /// Starts a worker that rests, and waits for one that is being started or has just ended.
-    pub(super) async fn awoken(&self) -> Result<Arc<Connection>, Error> {
+    /// Starts a worker that rests, and waits for one that is being started or has just ended: no longer than the call
+    /// may take.
+    pub(super) async fn awoken(
+        &self,
+        all: Duration,
+        began: Instant,
+    ) -> Result<Arc<Connection>, Error> {
         self.need(true);
         let startup = self.0.settings.startup_timeout;
+        let left = self.left(all, began)?;
+        let late = || if left < startup { self.late(all) } else { self.down() };
         tokio::select! {
-            back = timeout(startup, self.back()) => back.unwrap_or_else(|_| Err(self.down())),
+            back = timeout(startup.min(left), self.back()) => back.unwrap_or_else(|_| Err(late())),
             () = self.0.stopped.cancelled() => {
                 let (upstream, reason) = (self.name().clone(), "was replaced; try again".into());
                 Err(Error::Down { upstream, reason })

@@ -134,3 +134,18 @@ async fn what_a_worker_takes_is_not_refused_before() {
     let answer = dock.call("a", "rich", &json!({"p": point, "word": "b"})).await;
     assert_eq!(answer.status, 422, "the worker has the last word: {answer:?}");
 }
+
+#[tokio::test]
+async fn first_call_with_wrong_arguments_starts_no_worker() {
+    // TD-108, TD-149
+    let sources = super::HELLO.replace("name: str = \"World\"", "name: str, times: int = 1");
+    let data = Data::new(&[("a/t.py", &sources)]);
+    let dock = Dock::start(&data).await;
+    let wrong = json!({"name": 1, "times": "x"});
+    let refused = dock.call("a", "hello", &wrong).await;
+    assert_eq!(refused.status, 422, "{refused:?}");
+    assert!(dock.workers("a").is_empty(), "nobody had to be asked");
+    // Who runs says the same.
+    assert_eq!(dock.call("a", "hello", &json!({"name": "Ada"})).await.status, 200);
+    assert_eq!(dock.call("a", "hello", &wrong).await.body, refused.body);
+}

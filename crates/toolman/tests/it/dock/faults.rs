@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use testkit::binary::Folder;
-use testkit::processes::resident_kib;
 
 use super::{Data, Dock, HELLO, TOKEN};
 use crate::TOOLMAN;
@@ -52,15 +51,6 @@ def forever() -> str:
     """Never end."""
     while True:
         time.sleep(0.05)
-
-@tool
-def shout(megabytes: int) -> str:
-    """Print a lot."""
-    for _ in range(megabytes):
-        print("x" * (1024 * 1024))
-    sys.stdout = None
-    os.close(1)
-    return "said"
 
 @tool
 def large(bytes: int) -> str:
@@ -143,7 +133,7 @@ async fn worker_that_ends_fails_its_calls_at_once_and_comes_back() {
 
 #[tokio::test]
 async fn tool_that_goes_on_after_its_time_costs_its_worker_only() {
-    // TD-13, TD-29, TD-32, HARDENING W09
+    // TD-13, TD-29, HARDENING W09
     let data = faulty();
     let dock = Dock::start(&data).await;
     assert_eq!(dock.text("bad", "divide", &json!({"a": 1, "b": 2})).await, "0.5");
@@ -162,19 +152,6 @@ async fn tool_that_goes_on_after_its_time_costs_its_worker_only() {
     tokio::time::timeout(Duration::from_secs(20), replaced).await.expect("it is replaced");
     assert_eq!(dock.text("bad", "divide", &json!({"a": 1, "b": 2})).await, "0.5");
     assert_eq!(dock.text("good", "hello", &json!({})).await, "Hello, World!");
-}
-
-#[tokio::test]
-async fn what_tools_print_harms_nobody() {
-    // HARDENING W07
-    let data = faulty();
-    let dock = Dock::start(&data).await;
-    assert_eq!(dock.text("bad", "divide", &json!({"a": 1, "b": 2})).await, "0.5");
-    let before = resident_kib(dock.child.id().unwrap());
-    assert_eq!(dock.text("bad", "shout", &json!({"megabytes": 100})).await, "said");
-    let after = resident_kib(dock.child.id().unwrap());
-    assert!(after < before + 16 * 1024, "{before} KiB before, {after} KiB after");
-    assert_eq!(dock.text("bad", "divide", &json!({"a": 3, "b": 2})).await, "1.5");
 }
 
 #[tokio::test]

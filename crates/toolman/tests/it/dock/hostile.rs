@@ -1,12 +1,13 @@
 //! Folders that hold what nobody expects there, and tools that hide.
 
 use std::os::unix::fs::symlink;
+use std::time::Duration;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::json;
 use testkit::binary::Folder;
 use testkit::client::PATIENCE;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::{Data, Dock, HELLO};
 use crate::TOOLMAN;
@@ -77,6 +78,43 @@ async fn tool_with_a_name_that_sources_do_not_tell_is_denied_all_the_same() {
         assert_eq!(dock.tools(namespace).await, ["hello"], "{namespace}");
         assert_eq!(dock.call(namespace, "hidden", &json!({})).await.status, 404, "{namespace}");
     }
+}
+
+#[tokio::test]
+async fn tools_that_only_running_tells_are_listed_without_any_call() {
+    // TD-01, TD-38, TD-49
+    let two = "def one() -> str:\n    'One.'\n    return 'one'\n\ndef two() -> str:\n    'Two.'\n    return 'two'\n\n";
+    let looped = format!(
+        "from fastmcp.tools import tool\n\n{two}for function in (one, two):\n    tool(function)\n"
+    );
+    let added = format!(
+        "from fastmcp import FastMCP\n\n{two}mcp = FastMCP('x')\nfor function in (one, two):\n    mcp.add_tool(function)\n"
+    );
+    let marked = "from _common import register, tool\n\n@register\ndef one() -> str:\n    'One.'\n    return 'one'\n\n@tool\ndef two() -> str:\n    'Two.'\n    return 'two'\n";
+    let common =
+        "from fastmcp.tools import tool\n\ndef register(function):\n    return tool(function)\n";
+    let data = Data::new(&[
+        ("looped/t.py", &looped),
+        ("added/t.py", &added),
+        ("marked/t.py", marked),
+        ("marked/_common.py", common),
+        ("plain/t.py", HELLO),
+    ]);
+    let dock = Dock::start(&data).await;
+    for namespace in ["looped", "added", "marked"] {
+        let listing = async {
+            while dock.tools(namespace).await != ["one", "two"] {
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        timeout(PATIENCE, listing).await.unwrap_or_else(|_| panic!("{namespace} is listed"));
+        assert_eq!(dock.text(namespace, "two", &json!({})).await, "two");
+    }
+    assert!(dock.workers("plain").is_empty(), "others still rest");
+    // One that comes later is listed as soon as it is there.
+    data.write("later/t.py", &looped);
+    dock.reload().await;
+    assert_eq!(dock.tools("later").await, ["one", "two"]);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! What is wrong with folders is told wherever somebody looks; what is right is not complained of.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::binary::Folder;
 
 use super::hostile::check;
@@ -36,7 +36,7 @@ async fn namespaces_may_have_tools_of_the_same_name() {
 
 #[tokio::test]
 async fn secrets_of_folders_elsewhere_are_checked_too() {
-    // TD-66
+    // TD-47, TD-64, TD-134
     let folder = Folder::new(TOOLMAN).with_tools_toml("[dock]\nfolder = \"mine\"\n");
     std::fs::create_dir_all(folder.path().join("mine/weather")).unwrap();
     let manifest = folder.path().join("mine/weather/tooldock.yaml");
@@ -57,4 +57,76 @@ async fn data_directory_may_be_named_from_where_one_is() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0), "{text}");
     assert!(data.path().join("venvs/a/current/bin/python").exists());
+}
+
+#[tokio::test]
+async fn files_are_judged_without_being_run() {
+    // TD-44, TD-48, TD-126, HARDENING F01, F03
+    let data = Data::new(&[]);
+    let ran = data.path().join("ran");
+    let weak = format!(
+        "from fastmcp.tools import tool\nopen({ran:?}, 'w').close()\n\n@tool\ndef bare(a, b: int):\n    return a\n"
+    );
+    let looped =
+        "from fastmcp.tools import tool\n\ndef one(): 'One.'\n\nfor f in (one,):\n    tool(f)\n";
+    for (file, text) in [
+        ("good.py", HELLO),
+        ("weak.py", &weak),
+        ("bad.py", "x = 1\ndef f(:\n"),
+        ("loop.py", looped),
+    ] {
+        std::fs::write(data.path().join(file), text).unwrap();
+    }
+    let judged = async |arguments: &[&str]| {
+        let mut command = Folder::new(TOOLMAN).command(&[&["check"], arguments].concat());
+        command.arg("--data-dir").arg(data.path().join("data")).current_dir(data.path());
+        let output = command.output().await.unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (code, text) = judged(&["good.py", "loop.py"]).await;
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("good.py: hello\n"), "{text}");
+    assert!(text.contains("loop.py: no tools, and what only running it tells\n"), "{text}");
+    let (code, text) = judged(&["good.py", "weak.py", "bad.py"]).await;
+    assert_eq!(code, Some(1), "{text}");
+    for line in [
+        "weak.py:5:1: warning: the tool `bare` has no docstring\n",
+        "weak.py:5:10: warning: the parameter `a` of `bare` has no type hint\n",
+        "bad.py:2:7: error: syntax error: ",
+        "tools: 2, errors: 1, warnings: 2; nothing was run\n",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    let (code, text) = judged(&["weak.py", "--json"]).await;
+    let told: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((code, &told["files"][0]["tools"]), (Some(0), &json!(["bare"])));
+    assert_eq!(told["files"][0]["warnings"][1]["column"], 10);
+    assert!(!ran.exists(), "nothing was run");
+    // A folder is its tool files.
+    let (code, text) = judged(&["."]).await;
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("errors: 1, warnings: 2"), "{text}");
+    assert_eq!(judged(&["nowhere.py"]).await.0, Some(2));
+}
+
+#[tokio::test]
+async fn what_was_read_is_remembered_and_a_damaged_memory_is_harmless() {
+    let data = Data::new(&[("a/t.py", HELLO)]);
+    let cache = data.path().join("cache/scan");
+    let files = || -> Vec<_> {
+        std::fs::read_dir(&cache).unwrap().map(|entry| entry.unwrap().path()).collect()
+    };
+    let dock = Dock::start(&data).await;
+    assert_eq!(dock.tools("a").await, ["hello"]);
+    drop(dock);
+    let [file] = &files()[..] else { panic!("one file, one memory: {:?}", files()) };
+    // It is believed: another list there is another list.
+    let kept = std::fs::read_to_string(file).unwrap();
+    std::fs::write(file, kept.replace("\"hello\"", "\"other\"")).unwrap();
+    assert_eq!(Dock::start(&data).await.tools("a").await, ["other"]);
+    for damage in ["", "{", "[]", "{\"tools\":7}", &kept[..kept.len() / 2]] {
+        std::fs::write(file, damage).unwrap();
+        assert_eq!(Dock::start(&data).await.tools("a").await, ["hello"], "{damage}");
+        assert_eq!(std::fs::read_to_string(file).unwrap(), kept, "and it is mended");
+    }
 }
