@@ -165,9 +165,9 @@ fn lines_of_a_private_key_are_found_one_by_one() {
 
 #[test]
 fn long_values_are_found_in_parts_and_have_one_mark() {
-    let long: String = (0..700).map(|number| format!("{number}é")).collect();
+    let long = (0..700).map(|number| number.to_string()).collect::<Vec<_>>().join("é");
     check(&long, &format!("<{long}>"), "<[redacted:TOKEN]>");
-    let hexadecimal: String = long.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let hexadecimal = long.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
     check(&long, &format!("<{hexadecimal}>"), "<[redacted:TOKEN]>");
     assert_eq!(caveat(&value(&long)), None);
     let longer = "0123456789".repeat(500);

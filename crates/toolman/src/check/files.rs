@@ -24,7 +24,7 @@ pub async fn run(cli: &Cli, check: &Check) -> anyhow::Result<i32> {
     let sources = read(&check.files)?;
     let dock = host::configuration(cli)?.and_then(|config| config.dock).unwrap_or_default();
     let dock = host::dock_of(dock)?;
-    let spawner = host::spawner();
+    let spawner = host::spawner(None).await;
     let program = PathBuf::from(dock.python.as_deref().unwrap_or(PYTHON));
     let interpreter = Interpreter::probe(&spawner, &program).await;
     let interpreter =
