@@ -7,6 +7,8 @@ mod environments;
 mod escapes;
 mod faults;
 mod hostile;
+mod index;
+mod installing;
 mod named;
 mod openapi;
 mod reach;
