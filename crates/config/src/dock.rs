@@ -15,8 +15,8 @@ use ipnet::IpNet;
 use mcp::names::{Namespace, UpstreamName};
 use toml::de::DeTable;
 use upstream::confine::Level;
-use upstream::limits::CALL_TIMEOUT;
-use upstream::python::environment;
+use upstream::limits::{CALL_TIMEOUT, ENVIRONMENT_TIME_MAX};
+use upstream::python::requirements::requirements;
 use upstream::python::scan::Source;
 
 pub use manifest::{Manifest, unfit};
@@ -29,6 +29,9 @@ use crate::variables::switch;
 
 /// The namespace of the manager.
 const RESERVED: &str = "_system";
+/// The files that name packages; the first counts.
+const REQUIREMENTS: &str = "requirements.txt";
+const PROJECT: &str = "pyproject.toml";
 /// The longest name of a namespace.
 const NAME_MAX: usize = 64;
 
@@ -76,8 +79,12 @@ pub struct Dock {
     pub processes_max: u32,
     /// What a namespace may keep in its scratch folder.
     pub disk_mb: u32,
-    /// Whether folders are looked at by themselves, and how long they must be quiet before.
-    pub watches: Option<Duration>,
+    /// How long it may take to install what a folder needs.
+    pub install_timeout: Duration,
+    /// Whether folders are looked at by themselves.
+    pub is_watching: bool,
+    /// How long they must be quiet before they are read again.
+    pub quiet: Duration,
     /// Where the manager may be that asks for a reload, unless the environment says so.
     pub managers: Option<Vec<IpNet>>,
     /// Whether a person looks at what a model writes, if that was decided.
@@ -101,7 +108,9 @@ impl Default for Dock {
             allow_writes: Vec::new(),
             processes_max: 64,
             disk_mb: 2_048,
-            watches: None,
+            install_timeout: ENVIRONMENT_TIME_MAX,
+            is_watching: false,
+            quiet: Duration::from_millis(1_500),
             managers: None,
             approval: None,
         }
@@ -157,6 +166,8 @@ impl Manager {
     }
 
     pub fn may_be_at(&self, address: IpAddr) -> bool {
+        // Where both families are listened to, an address of the fourth may come in the clothes of the sixth.
+        let address = address.to_canonical();
         self.networks.iter().any(|network| network.contains(&address))
     }
 }
@@ -165,6 +176,11 @@ impl Manager {
 const MANAGERS: &str = "127.0.0.0/8, ::1, 172.30.0.10/32";
 
 impl Dock {
+    /// How long folders must be quiet before they are read again by themselves, if that is wanted.
+    pub fn watches(&self) -> Option<Duration> {
+        self.is_watching.then_some(self.quiet)
+    }
+
     /// The same, where the environment says nothing else; the error is all that is wrong with it. TD-146, TD-147
     pub fn with_environment(mut self, environment: Environment<'_>) -> Result<Dock, Vec<String>> {
         let mut problems = Vec::new();
@@ -188,12 +204,13 @@ impl Dock {
         if let Some(calls) = number("NAMESPACE_RATE_LIMIT", u32::MAX.into()) {
             self.calls_a_minute = Some(calls);
         }
-        let quiet = number("FS_WATCHER_DEBOUNCE_MS", seconds_max * 1000).unwrap_or(500);
+        if let Some(quiet) = number("FS_WATCHER_DEBOUNCE_MS", seconds_max * 1000) {
+            self.quiet = Duration::from_millis(quiet.into());
+        }
         let watcher = environment("ENABLE_FS_WATCHER").filter(|text| !text.trim().is_empty());
         match watcher.as_deref().map(|text| (text, switch(text))) {
             None => {}
-            Some((_, Some(true))) => self.watches = Some(Duration::from_millis(quiet.into())),
-            Some((_, Some(false))) => self.watches = None,
+            Some((_, Some(is_watching))) => self.is_watching = is_watching,
             Some((text, None)) => {
                 let shown = mcp::text::shorten(text);
                 problems.push(format!("ENABLE_FS_WATCHER is `{shown}`; use `true` or `false`"));
@@ -211,8 +228,8 @@ pub struct Folder {
     pub path: PathBuf,
     pub sources: Vec<Source>,
     pub manifest: Manifest,
-    /// What `requirements.txt` names, or `pyproject.toml`.
-    pub packages: Vec<String>,
+    /// What `requirements.txt` names, or `pyproject.toml`; not known if that file can't be used.
+    pub packages: Option<Vec<String>>,
     /// What is wrong, each with its place.
     pub faults: Vec<String>,
     /// Whether it must not be served: what its own file forbids is not known.
@@ -305,24 +322,15 @@ pub fn read(name: UpstreamName, namespace: Namespace, path: PathBuf) -> Folder {
     let mut reading = Reading::new(&path);
     // First, so that nothing else in the folder can hide it.
     let manifest = reading.manifest(&path);
-    let (mut sources, mut packages) = (Vec::new(), Vec::new());
+    let (mut sources, mut required, mut project) = (Vec::new(), None, None);
     for (file, text) in reading.texts(&path) {
         match file.as_str() {
-            "requirements.txt" => match environment::requirements(&text) {
-                Ok(named) => packages = named,
-                Err(faults) => {
-                    let place = |(line, problem)| format!("{file}:{line}: {problem}");
-                    reading.faults.extend(faults.into_iter().map(place));
-                }
-            },
-            "pyproject.toml" if packages.is_empty() => match dependencies(&text) {
-                Ok(named) => packages = named,
-                Err(problems) => reading.complain(&file, problems),
-            },
-            "pyproject.toml" => {}
+            REQUIREMENTS => required = Some(text),
+            PROJECT => project = Some(text),
             _ => sources.push(Source { file, text }),
         }
     }
+    let packages = packages(&mut reading, required.as_deref(), project.as_deref());
     let version = reading.version();
     Folder {
         name,
@@ -338,6 +346,38 @@ pub fn read(name: UpstreamName, namespace: Namespace, path: PathBuf) -> Folder {
     }
 }
 
+/// The packages that a folder names: what one file says is not sought in another.
+fn packages(
+    reading: &mut Reading,
+    required: Option<&str>,
+    project: Option<&str>,
+) -> Option<Vec<String>> {
+    let is_faulty = |file: &str| {
+        let start = format!("{file}: ");
+        reading.faults.iter().any(|fault| fault.starts_with(&start))
+    };
+    if let Some(text) = required {
+        return match requirements(text) {
+            Ok(named) => Some(named),
+            Err(faults) => {
+                let place = |(line, problem)| format!("{REQUIREMENTS}:{line}: {problem}");
+                reading.faults.extend(faults.into_iter().map(place));
+                None
+            }
+        };
+    }
+    if is_faulty(REQUIREMENTS) || project.is_none() && is_faulty(PROJECT) {
+        return None;
+    }
+    match dependencies(project.unwrap_or_default()) {
+        Ok(named) => Some(named),
+        Err(problems) => {
+            reading.complain(PROJECT, problems);
+            None
+        }
+    }
+}
+
 /// The dependencies of a `pyproject.toml`.
 fn dependencies(text: &str) -> Result<Vec<String>, Vec<String>> {
     let table = DeTable::parse(text).map_err(|error| vec![error.message().to_owned()])?;
@@ -346,7 +386,7 @@ fn dependencies(text: &str) -> Result<Vec<String>, Vec<String>> {
     let listed = listed.and_then(|listed| listed.get_ref().as_array());
     let lines: Vec<_> =
         listed.into_iter().flatten().filter_map(|line| line.get_ref().as_str()).collect();
-    let read = environment::requirements(&lines.join("\n"));
+    let read = requirements(&lines.join("\n"));
     read.map_err(|faults| faults.into_iter().map(|(_, problem)| problem).collect())
 }
 

@@ -400,7 +400,7 @@ impl Gateway {
         let client_says = says_of(asking, upstream.era());
         let passage =
             Passage { client: asking.era, upstream: upstream.era(), client_says: &client_says };
-        let call = Call {
+        let mut call = Call {
             method,
             subject: Some(subject),
             params: &|token| Some(params.translate(&passage, subject, token)),
@@ -413,6 +413,13 @@ impl Gateway {
         };
         // Where it stands: it is large, and would be moved otherwise.
         let answered = pin!(async {
+            let successor;
+            let upstream = if upstream.is_provisional() {
+                (successor, call.timeout) = Box::pin(self.successor(upstream)).await?;
+                &successor
+            } else {
+                upstream
+            };
             let _turn = client.turns.acquire().await;
             let timing = self.metrics().begin(upstream.name());
             let answer = upstream.call(call).await;

@@ -135,9 +135,10 @@ impl Error {
         Some(match problem {
             Problem::Timeout { .. } | Problem::Unfinished { .. } => Trouble::Silent,
             Problem::Tool { failure, .. } if failure.fault == ToolFault::Timeout => Trouble::Silent,
-            Problem::Busy { .. } | Problem::Crowded { .. } | Problem::TooOften { .. } => {
-                Trouble::Busy
-            }
+            Problem::Busy { .. }
+            | Problem::Crowded { .. }
+            | Problem::TooOften { .. }
+            | Problem::Unready { .. } => Trouble::Busy,
             _ => Trouble::Failed,
         })
     }

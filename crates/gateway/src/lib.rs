@@ -323,7 +323,7 @@ impl Gateway {
         let count = |is_it: fn(&Phase) -> bool| phases.iter().filter(|phase| is_it(phase)).count();
         Health {
             ready: count(|phase| matches!(phase, Phase::Ready)),
-            total: count(|phase| !matches!(phase, Phase::Resting)),
+            total: count(|phase| !matches!(phase, Phase::Resting | Phase::Installing)),
             // What is started later is not what a gateway is waited for.
             is_settled: self.upstreams().all(|(_, upstream)| {
                 upstream.is_lazy() || !matches!(upstream.status().phase, Phase::Starting)

@@ -75,3 +75,5 @@ pub const EDGE_LOOK_MAX: Duration = Duration::from_secs(30);
 pub const CONTEXT_IDLE_MAX: Duration = Duration::from_hours(1);
 /// How long the end of all upstreams is waited for; their guards go on alone.
 pub const STOP_MAX: Duration = Duration::from_secs(3);
+/// What a call is left of its time at least, when it has waited for its upstream to be made ready.
+pub const CALL_REST_MIN: Duration = Duration::from_secs(1);

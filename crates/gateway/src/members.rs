@@ -5,16 +5,20 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use catalog::snapshot::Rules;
 use foldhash::HashMap;
 use mcp::names::{Namespace, UpstreamName};
 use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
+use upstream::error::Error as Problem;
 use upstream::launch::Spawner;
 use upstream::supervisor::condition::Condition;
 use upstream::supervisor::{Event, Upstream};
 
 use crate::lazy::{self, Lazy};
+use crate::limits::CALL_REST_MIN;
 use crate::{Gateway, Member};
 
 /// All upstreams, in the order of the configuration.
@@ -87,6 +91,37 @@ impl Gateway {
             (namespace, upstream.name().clone(), upstream.condition())
         };
         self.upstreams().map(member).collect()
+    }
+
+    /// Waits for the upstream that takes the place of a provisional one, for as long as a call may take; and how much of
+    /// that is left for the call.
+    pub(crate) async fn successor(
+        &self,
+        provisional: &Upstream,
+    ) -> Result<(Upstream, Duration), Problem> {
+        let (name, whole) = (provisional.name(), provisional.settings().call_timeout);
+        let began = Instant::now();
+        let mut generation = self.0.generation.subscribe();
+        loop {
+            let Some(upstream) = self.upstream(name) else {
+                let (upstream, reason) = (name.clone(), "is not served any more".to_owned());
+                return Err(Problem::Down { upstream, reason });
+            };
+            if !upstream.is_provisional() {
+                let left = upstream.settings().call_timeout.saturating_sub(began.elapsed());
+                return Ok((upstream, left.max(CALL_REST_MIN)));
+            }
+            if timeout_at(began + whole, generation.changed()).await.is_err() {
+                return Err(Problem::Unready { upstream: name.clone(), waited: whole });
+            }
+        }
+    }
+
+    /// Notes what is being made for the one that takes an upstream's place, if anything is.
+    pub fn note_making(&self, name: &UpstreamName, making: Option<String>) {
+        if let Some(upstream) = self.upstream(name) {
+            upstream.note_making(making);
+        }
     }
 
     /// How often upstreams were exchanged for others: what was found out about a place holds until then.

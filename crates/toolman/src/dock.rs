@@ -4,6 +4,7 @@
 //! run, and a worker is described that will run them. What is wrong with one folder harms no other.
 
 mod ceiling;
+mod environments;
 pub mod logs;
 mod offer;
 pub mod scaffold;
@@ -11,26 +12,27 @@ mod scratch;
 mod served;
 pub mod watch;
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::time::Duration;
 
 use config::dock::{Dock, Folder, Manager, Manifest, Named, Sandbox, folders};
 use futures_util::stream::{self, StreamExt as _};
 use gateway::Member;
 use tokio::task::spawn_blocking;
+use tokio::time::{Instant, timeout_at};
 use upstream::confine::apart::apart;
 use upstream::confine::{self, Confinement, Level};
 use upstream::guard::Bounds;
 use upstream::launch::{Launch, Spawner};
 use upstream::limits::RESTART_DELAY_MAX;
-use upstream::python::environment::{Interpreter, Wish};
 use upstream::python::lease::{self, Lease};
-use upstream::python::{Pace, Worker, runtime};
+use upstream::python::{Faults, Pace, Worker, runtime};
 use upstream::supervisor::{Restart, Settings};
 use upstream::template::Template;
 
-use crate::dock::offer::Offer;
+use self::environments::Environments;
+use self::offer::Offer;
 
 /// The largest result of a tool.
 const RESULT_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -52,8 +54,7 @@ pub struct Site {
     named: Vec<Named>,
     /// Whether all folders of one folder are served besides.
     has_tools: bool,
-    /// What was asked before, by the program that was asked.
-    interpreters: Mutex<HashMap<PathBuf, Interpreter>>,
+    environments: Environments,
 }
 
 /// Where everything of one namespace is.
@@ -69,9 +70,11 @@ struct Made {
     offer: Offer,
     faults: Vec<String>,
     lease: Lease,
+    is_provisional: bool,
 }
 
 /// Our own Python files.
+#[derive(Clone)]
 struct Runtime {
     path: PathBuf,
     lease: Lease,
@@ -80,12 +83,53 @@ struct Runtime {
 /// What became of all folders.
 #[derive(Default)]
 pub struct Mustered {
-    pub members: Vec<Member>,
-    /// Namespaces whose environments were built anew.
-    pub synced: Vec<String>,
-    /// What is wrong with them, and what is no namespace though it lies among them.
+    pub entries: Vec<Entry>,
+    /// What is no namespace though it lies among them.
     pub problems: Vec<String>,
 }
+
+/// A folder as it can be served now.
+pub struct Entry {
+    pub member: Member,
+    /// Whether its environment was built just now.
+    pub is_new: bool,
+    /// What is still to be done for it, if anything is.
+    pub rest: Option<Rest>,
+}
+
+/// A folder whose Python or packages are still to be seen to.
+#[derive(Clone)]
+pub struct Rest {
+    folder: Folder,
+    copy: Lease,
+    runtime: Runtime,
+    /// Whether its files were read, so that only its packages are missing.
+    pub is_read: bool,
+}
+
+impl Rest {
+    /// What tells the folder from what it was or will be: all that it holds, and what can't be read of it.
+    pub fn version(&self) -> (String, Vec<String>) {
+        (self.folder.version.clone(), self.folder.faults.clone())
+    }
+
+    /// What is to be installed, and for which Python.
+    pub fn needs(&self) -> (Option<String>, Option<Vec<String>>) {
+        (self.folder.manifest.python.clone(), self.folder.packages.clone())
+    }
+}
+
+/// A folder, as far as it was made ready.
+pub struct Prepared {
+    pub member: Member,
+    /// Whether its environment was built just now.
+    pub is_new: bool,
+    /// Whether nothing is left to be done.
+    pub is_whole: bool,
+}
+
+/// Hears of what takes its time.
+pub type Tell<'a> = &'a (dyn Fn(&str) + Send + Sync);
 
 impl Site {
     /// `dock` says how folders are served, and `has_tools` whether all those of its folder are.
@@ -95,8 +139,8 @@ impl Site {
         (dock, has_tools): (Dock, bool),
         named: Vec<Named>,
     ) -> Site {
-        let (closed, interpreters) = (Vec::new(), Mutex::default());
-        Site { spawner, data, dock, closed, named, has_tools, interpreters }
+        let (closed, environments) = (Vec::new(), Environments::default());
+        Site { spawner, data, dock, closed, named, has_tools, environments }
     }
 
     /// The same, with further files that no worker may see.
@@ -106,8 +150,8 @@ impl Site {
     }
 
     /// How long folders must be quiet before they are read again by themselves, if that is wanted.
-    pub fn watches(&self) -> Option<std::time::Duration> {
-        self.dock.watches
+    pub fn watches(&self) -> Option<Duration> {
+        self.dock.watches()
     }
 
     /// The manager, where the configuration says that it may be.
@@ -162,8 +206,9 @@ impl Site {
         ordered
     }
 
-    /// Reads all folders and makes ready what they need. TD-114
-    pub async fn muster(&self) -> Mustered {
+    /// Reads all folders, as far as that can be done by a moment: what takes longer is left to be finished. TD-114
+    pub async fn muster(&self, patience: Duration) -> Mustered {
+        let until = Instant::now() + patience;
         let (found, problems) = self.find().await;
         let mut mustered = Mustered { problems, ..Mustered::default() };
         if found.is_empty() {
@@ -178,49 +223,79 @@ impl Site {
             }
         };
         let runtime = self.leased(runtime);
-        let members = found.into_iter().map(|folder| self.member(folder, &runtime));
-        let members: Vec<_> = stream::iter(members).buffered(AT_ONCE).collect().await;
-        for (member, is_synced) in members {
-            if is_synced {
-                mustered.synced.push(member.upstream.name.to_string());
-            }
-            if let Launch::Worker(worker) = &member.upstream.launch {
-                let place = |fault: &String| format!("{}: {fault}", worker.name);
-                mustered.problems.extend(worker.faults.iter().map(place));
-            }
-            mustered.members.push(member);
-        }
+        let entries = found.into_iter().map(|folder| self.entry(folder, &runtime, until));
+        mustered.entries = stream::iter(entries).buffered(AT_ONCE).collect().await;
         mustered
     }
 
-    /// A folder as an upstream, and whether its environment was built anew.
-    async fn member(&self, folder: Folder, runtime: &Runtime) -> (Member, bool) {
-        let (mut folder, copy) = self.served(folder).await;
-        let mut faults = std::mem::take(&mut folder.faults);
-        ceiling::lower(&mut folder.manifest, &self.dock, &mut faults);
-        let named = folder.manifest.python.as_deref().or(self.dock.python.as_deref());
-        let program = PathBuf::from(named.unwrap_or(PYTHON));
-        if folder.is_refused {
+    /// A folder as it can be served now.
+    async fn entry(&self, folder: Folder, runtime: &Runtime, until: Instant) -> Entry {
+        let (folder, copy) = self.served(folder).await;
+        let mut rest = Rest { folder, copy, runtime: runtime.clone(), is_read: false };
+        if rest.folder.is_refused {
             // Nothing is made ready for it: what it may do is not known.
-            folder.sources.clear();
-            let places = self.places_of(&folder, program, runtime);
-            let offer = Offer::default();
-            return (self.worker(folder, places, Made { offer, faults, lease: copy }), false);
+            return Entry { member: self.bare(&rest, false), is_new: false, rest: None };
         }
-        let interpreter = self.interpreter(&program).await.unwrap_or_else(|problem| {
-            // HARDENING X11
-            faults.push(format!("has no Python: {problem}; install it, or name another"));
-            Interpreter { path: program, version: String::new() }
-        });
-        let (python, is_new) = self.environment(&folder, &interpreter, &mut faults).await;
-        let offer = self.offer(&folder, &interpreter, &runtime.path, &mut faults).await;
-        let places = self.places_of(&folder, python, runtime);
-        let lease = self.keep(folder.name.as_str(), &places, copy.and(&runtime.lease));
+        match timeout_at(until, self.prepare(&rest, None)).await {
+            Ok(Prepared { member, is_new, is_whole }) => {
+                rest.is_read = true;
+                Entry { member, is_new, rest: (!is_whole).then_some(rest) }
+            }
+            Err(_) => Entry { member: self.bare(&rest, true), is_new: false, rest: Some(rest) },
+        }
+    }
+
+    /// A folder of which nothing is known but that it is there.
+    fn bare(&self, rest: &Rest, is_provisional: bool) -> Member {
+        let mut folder = rest.folder.clone();
+        let mut faults = std::mem::take(&mut folder.faults);
+        let program = self.program(&mut folder, &mut faults);
+        let places = self.places_of(&folder, program, &rest.runtime);
+        let (offer, lease) = (Offer::default(), rest.copy.clone().and(&rest.runtime.lease));
+        self.worker(folder, places, Made { offer, faults, lease, is_provisional })
+    }
+
+    /// Makes a folder ready. No package is installed unless somebody hears of it: then it is whole afterwards, or has
+    /// failed.
+    pub async fn prepare(&self, rest: &Rest, tell: Option<Tell<'_>>) -> Prepared {
+        let mut folder = rest.folder.clone();
+        let mut faults = std::mem::take(&mut folder.faults);
+        let program = self.program(&mut folder, &mut faults);
+        let interpreter = match self.interpreter(&program, &rest.runtime.path).await {
+            Ok(interpreter) => interpreter,
+            Err(problem) => {
+                // HARDENING X11
+                faults.push(format!("has no Python: {problem}; install it, or name another"));
+                match self.former(&folder) {
+                    Some(former) => former,
+                    None => {
+                        let mut refused = rest.clone();
+                        (refused.folder.faults, refused.folder.is_refused) = (faults, true);
+                        let member = self.bare(&refused, false);
+                        return Prepared { member, is_new: false, is_whole: true };
+                    }
+                }
+            }
+        };
+        let found = self.environment(&folder, &interpreter, &mut faults, tell).await;
+        let offer = self.offer(&folder, &interpreter, &rest.runtime.path, &mut faults).await;
+        let places = self.places_of(&folder, found.python, &rest.runtime);
+        let copy = rest.copy.clone().and(&rest.runtime.lease);
+        let lease = self.keep(folder.name.as_str(), &places, copy);
         if let Err(error) = scratch::prepare(&places.scratch) {
             faults.push(format!("`{}` can't be made ready: {error}", places.scratch.display()));
         }
-        let made = Made { offer, faults, lease };
-        (self.worker(folder, places, made), is_new)
+        let is_provisional = !found.is_whole && !found.is_former;
+        let made = Made { offer, faults, lease, is_provisional };
+        let member = self.worker(folder, places, made);
+        Prepared { member, is_new: found.is_new, is_whole: found.is_whole }
+    }
+
+    /// The Python that a folder names, within what it may.
+    fn program(&self, folder: &mut Folder, faults: &mut Vec<String>) -> PathBuf {
+        ceiling::lower(&mut folder.manifest, &self.dock, faults);
+        let named = folder.manifest.python.as_deref().or(self.dock.python.as_deref());
+        PathBuf::from(named.unwrap_or(PYTHON))
     }
 
     /// A folder as it lies in the copy that is served. One that can't be copied is refused: what would run is not what
@@ -252,7 +327,7 @@ impl Site {
     }
 
     fn worker(&self, folder: Folder, places: Places, made: Made) -> Member {
-        let Made { offer, mut faults, lease } = made;
+        let Made { offer, mut faults, lease, is_provisional } = made;
         let manifest = &folder.manifest;
         let confinement = self.confinement(manifest, &places, &mut faults);
         let worker = Worker {
@@ -262,8 +337,9 @@ impl Site {
             version: folder.version,
             offer: offer.tools,
             exact: offer.exact,
-            faults,
+            faults: Faults(faults),
             is_refused: folder.is_refused,
+            is_provisional,
             // What only a worker can tell, nobody would ever see of one that rests.
             is_eager: offer.is_partial || manifest.is_eager.unwrap_or(self.dock.is_eager),
             pace: Pace {
@@ -370,43 +446,6 @@ impl Site {
     /// How much its tools may keep in files.
     fn disk_bytes_max(&self, manifest: &Manifest) -> u64 {
         u64::from(manifest.disk_mb.unwrap_or(self.dock.disk_mb)) * 1024 * 1024
-    }
-
-    async fn interpreter(&self, program: &Path) -> Result<Interpreter, String> {
-        let known = || self.interpreters.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(interpreter) = known().get(program).cloned() {
-            return Ok(interpreter);
-        }
-        let found = Interpreter::probe(&self.spawner, program).await?;
-        known().insert(program.to_owned(), found.clone());
-        Ok(found)
-    }
-
-    /// The Python of a folder's own environment; the former one, or a plain one, if it can't be had.
-    async fn environment(
-        &self,
-        folder: &Folder,
-        interpreter: &Interpreter,
-        faults: &mut Vec<String>,
-    ) -> (PathBuf, bool) {
-        if interpreter.version.is_empty() {
-            return (interpreter.path.clone(), false);
-        }
-        let (parent, uv) =
-            (self.data.join("venvs").join(folder.name.as_str()), self.data.join("uv"));
-        let wish = Wish { interpreter, packages: &folder.packages, parent: &parent, uv: &uv };
-        let namespace = folder.name.as_str();
-        let tell = |step: &str| tracing::warn!(namespace, "{step}");
-        match wish.fulfil(&self.spawner, &tell).await {
-            Ok(environment) => (environment.python, environment.is_new),
-            Err(problem) => {
-                let former = wish.former();
-                let rest =
-                    if former.is_some() { "the former ones are used" } else { "it has none" };
-                faults.push(format!("requirements.txt: not installed, {rest}: {problem}"));
-                (former.unwrap_or_else(|| interpreter.path.clone()), false)
-            }
-        }
     }
 }
 

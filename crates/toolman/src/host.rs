@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::IntoRawFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ::secrets::store::Store;
 use catalog::scope::Scope;
@@ -22,12 +23,16 @@ use tokio_util::sync::CancellationToken;
 use upstream::launch::Spawner;
 
 use crate::cli::{Cli, Command, Misuse};
-use crate::dock::Site;
+use crate::dock::{Mustered, Site};
 use crate::library::Library;
 use crate::manager::Beside;
 use crate::reload::Reloader;
 use crate::trail::Trail;
 use crate::{data_dir, demo, log, safe, secrets, terminal};
+
+/// How long a start waits for folders to be read before it goes on without the others, which follow: nobody is served
+/// meanwhile.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A running gateway and where its configuration came from.
 pub struct Host {
@@ -237,15 +242,17 @@ impl Plan {
         } else {
             None
         };
+        let mut mustered = Mustered::default();
         if let Some(site) = &site {
-            let mustered = site.muster().await;
-            for problem in &mustered.problems {
-                tracing::warn!("{problem}");
-            }
-            settings.upstreams = site.in_order(&fixed, mustered.members);
+            mustered = site.muster(PATIENCE).await;
+            let members = mustered.entries.iter().map(|entry| entry.member.clone()).collect();
+            settings.upstreams = site.in_order(&fixed, members);
         }
         let gateway = Gateway::start(settings, &spawner);
-        let reloader = site.map(|site| Arc::new(Reloader::new(site, fixed, gateway.clone())));
+        let reloader = match site {
+            Some(site) => Some(Reloader::begin(site, fixed, gateway.clone(), mustered).await),
+            None => None,
+        };
         let audit = audit_of(self.audit, &self.variables);
         let trail = audit.as_ref();
         let trail = trail.and_then(|audit| Trail::start(cli, audit, &gateway, spawner.veil()));
@@ -263,16 +270,34 @@ impl Host {
     /// Starts what a configuration says.
     pub async fn of(cli: &Cli, config: Config) -> Result<Host, Misuse> {
         let (variables, config) = with_variables(cli, Ok(config))?;
-        Plan::of(config, Source::Demo, variables)?.start(cli).await
+        Ok(Plan::of(config, Source::Demo, variables)?.start(cli).await?.whole().await)
     }
 
-    /// Starts what the configuration says; it must be there.
+    /// Starts what the configuration says, with all that folders of Python tools need; it must be there.
     pub async fn start(cli: &Cli) -> anyhow::Result<Host> {
-        Ok(Plan::read(cli)?.start(cli).await?)
+        Ok(Plan::read(cli)?.start(cli).await?.whole().await)
+    }
+
+    /// The same when nothing has to be installed for it any more.
+    async fn whole(self) -> Host {
+        if let Some(reloader) = &self.reloader {
+            reloader.finished().await;
+        }
+        self
+    }
+
+    /// Waits until it is known what folders of Python tools offer, but not for ever; packages are not waited for.
+    pub async fn is_read(&self) {
+        if let Some(reloader) = &self.reloader {
+            reloader.is_read().await;
+        }
     }
 
     /// Ends all servers, and writes down what was not yet.
     pub async fn stop(self) {
+        if let Some(reloader) = &self.reloader {
+            reloader.stop();
+        }
         self.gateway.stop().await;
         if let Some(manager) = self.manager {
             manager.stop().await;

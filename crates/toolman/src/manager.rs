@@ -99,7 +99,7 @@ pub async fn run(cli: &Cli, asked: &Manager) -> anyhow::Result<i32> {
         spawner: Arc::clone(&spawner),
     };
     let desk = Arc::new(desk(cli, wanted)?);
-    if let Some(quiet) = dock.watches {
+    if let Some(quiet) = dock.watches() {
         tokio::spawn(watch::watch(Watch(Arc::clone(&desk)), quiet));
     }
     let gateway = open(&desk, door::spoken(&http, &variables));

@@ -16,6 +16,7 @@ pub async fn serve_stdio(cli: &Cli) -> anyhow::Result<i32> {
     expect_client()?;
     let stop = stop_on_signals()?;
     let mut host = Plan::read(cli)?.reloadable()?.start(cli).await?;
+    host.is_read().await;
     let caller = gateway::auth::local(cli.agent.as_deref());
     let place = place(cli, &host.gateway, &caller)?;
     if let Some(reloader) = &host.reloader {

@@ -69,7 +69,10 @@ pub async fn serve_until_stopped(
     let door = server::http::serve(host.gateway.clone(), listener, settings, stop.clone());
     let serving = tokio::spawn(door);
     tokio::select! {
-        () = terminal::wait_until_ready(&host.gateway) => {
+        () = async {
+            host.is_read().await;
+            terminal::wait_until_ready(&host.gateway).await;
+        } => {
             // It serves, whether or not anybody reads this.
             if let Err(error) = terminal::print(&banner(&host)) {
                 tracing::warn!("{error:#}");

@@ -1,6 +1,6 @@
 """The worker: imports the tool files of one namespace and answers calls over the socket that is its stdin.
 
-Run as `python -I -B worker.py --namespace NS --tools DIR`. `--probe` says what the interpreter is.
+Run as `python -I -B worker.py --namespace NS --tools DIR`.
 """
 
 import os
@@ -18,4 +18,4 @@ finally:
     del sys.path[0]
 
 if __name__ == "__main__":
-    stdio.leave(main.probe() if sys.argv[1:] == ["--probe"] else main.run(sys.argv[1:]))
+    stdio.leave(main.run(sys.argv[1:]))

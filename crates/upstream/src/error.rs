@@ -31,6 +31,12 @@ pub enum Error {
     )]
     Crowded { upstream: UpstreamName, limit: usize },
 
+    /// What it runs in is still being made.
+    #[error(
+        "upstream `{upstream}` is not ready after {waited:?}: its packages are being installed; try again later"
+    )]
+    Unready { upstream: UpstreamName, waited: Duration },
+
     #[error("upstream `{upstream}` answered with more than {limit} bytes on one line")]
     TooLarge { upstream: UpstreamName, limit: usize },
 

@@ -69,8 +69,12 @@ pub const DRAIN_MAX: Duration = Duration::from_millis(250);
 /// How long the reading of Python sources may take, and how much may come of it.
 pub const SCAN_TIME_MAX: Duration = Duration::from_secs(20);
 pub const SCAN_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// How long an environment may take to be built.
-pub const ENVIRONMENT_TIME_MAX: Duration = Duration::from_mins(10);
+/// How long an environment may take to be built, all steps together, unless configured.
+pub const ENVIRONMENT_TIME_MAX: Duration = Duration::from_mins(2);
+/// An environment that could not be built is not tried again within this time, unless something else is asked for.
+pub const ENVIRONMENT_RETRY_AFTER: Duration = Duration::from_mins(1);
+/// If `uv` could not be installed, it is not tried again within this time.
+pub const UV_RETRY_AFTER: Duration = Duration::from_mins(10);
 /// How long an interpreter may take to say what it is.
 pub const PROBE_TIME_MAX: Duration = Duration::from_secs(20);
 /// How long a call waits for a worker that has ended and is being started again.

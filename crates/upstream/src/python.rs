@@ -6,8 +6,10 @@
 pub mod admission;
 pub mod environment;
 pub mod fresh;
+mod installer;
 pub mod lease;
 pub mod protocol;
+pub mod requirements;
 pub mod runtime;
 pub mod scan;
 
@@ -46,9 +48,11 @@ pub struct Worker {
     /// Which of its tools may be seen and called.
     pub admission: Admission,
     /// What is wrong with its files.
-    pub faults: Vec<String>,
+    pub faults: Faults,
     /// Whether it is never started: what its folder forbids, or holds, is not known.
     pub is_refused: bool,
+    /// Whether another one takes its place as soon as its environment is there; until then it is never started.
+    pub is_provisional: bool,
     /// Whether it is started before anybody calls it.
     pub is_eager: bool,
     pub pace: Pace,
@@ -63,6 +67,19 @@ pub struct Worker {
     /// What must stay where it is for as long as it may run.
     pub lease: Lease,
 }
+
+/// What is wrong, each with its place. It is no part of what tells one worker from another: the words of an installer are
+/// others each time.
+#[derive(Clone, Debug, Default)]
+pub struct Faults(pub Vec<String>);
+
+impl PartialEq for Faults {
+    fn eq(&self, _: &Faults) -> bool {
+        true
+    }
+}
+
+impl Eq for Faults {}
 
 /// How much a worker is asked at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +108,7 @@ impl Worker {
             let place = format!("{file}:{line}:");
             said.iter().any(|other| other == fault || other.starts_with(&place))
         };
-        let read = self.faults.iter().filter(|fault| !is_said(fault)).cloned();
+        let read = self.faults.0.iter().filter(|fault| !is_said(fault)).cloned();
         read.chain(said.iter().cloned()).collect()
     }
 

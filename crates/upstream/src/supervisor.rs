@@ -100,6 +100,8 @@ pub enum Restart {
 pub enum Phase {
     /// Nobody needs it.
     Resting,
+    /// What it runs in is being made; another one takes its place then.
+    Installing,
     Starting,
     /// It has not answered within its time, but may still join.
     Late,
@@ -127,6 +129,8 @@ pub struct Status {
     pub sandbox: Option<String>,
     /// Ends in a row, with nothing of use between.
     pub failures: u32,
+    /// What is being made for the one that takes its place, in words.
+    pub making: Option<String>,
 }
 
 /// What the gateway is told.
@@ -179,7 +183,7 @@ impl Upstream {
     ) -> Upstream {
         let (inventory, problems, exact) = match &settings.launch {
             Launch::Worker(worker) => {
-                (Arc::clone(&worker.offer), worker.faults.clone(), worker.exact.clone())
+                (Arc::clone(&worker.offer), worker.faults.0.clone(), worker.exact.clone())
             }
             Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => Default::default(),
         };
@@ -190,6 +194,7 @@ impl Upstream {
         let status = Status {
             phase: match Upstream::refusal(&settings) {
                 Some(reason) => Phase::Down { reason },
+                None if rest::is_provisional(&settings) => Phase::Installing,
                 None if rest::rests_at_first(&settings) => Phase::Resting,
                 None => Phase::Starting,
             },
@@ -198,6 +203,7 @@ impl Upstream {
             problems,
             sandbox: None,
             failures: 0,
+            making: None,
         };
         let upstream = Upstream(Arc::new(Shared {
             spawner,
@@ -406,6 +412,7 @@ impl Upstream {
         let reason = match self.status().phase {
             Phase::Waiting { reason } | Phase::Down { reason } => reason,
             Phase::Resting => "is not started, as nobody needs it".into(),
+            Phase::Installing => "is not ready: its packages are being installed; try again".into(),
             Phase::Starting | Phase::Late | Phase::Ready => "has not answered yet".into(),
         };
         Error::Down { upstream: self.name().clone(), reason }
@@ -424,7 +431,7 @@ impl Upstream {
         if self.is_lazy() || self.is_worker() {
             self.tell_changed();
         }
-        if Upstream::refusal(self.settings()).is_some() {
+        if Upstream::refusal(self.settings()).is_some() || self.is_provisional() {
             return self.0.stop.cancelled().await;
         }
         while self.is_needed().await {

@@ -215,6 +215,7 @@ impl Veil {
             | Error::TooOften { .. }
             | Error::Busy { .. }
             | Error::Crowded { .. }
+            | Error::Unready { .. }
             | Error::TooLarge { .. }
             | Error::Withheld { .. }
             | Error::SessionLost { .. }) => error,

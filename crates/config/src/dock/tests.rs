@@ -3,11 +3,12 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;
 
-use super::{Folder, folders};
+use super::{Dock, Folder, Manager, folders};
 use crate::limits::{DOCK_FILES_MAX, TOOL_FILE_BYTES_MAX};
 
 fn write(root: &Path, file: &str, text: &str) {
@@ -121,7 +122,7 @@ fn version_changes_with_whatever_tools_can_read() {
 fn dependencies_may_stand_in_a_pyproject() {
     let (_root, found, _) =
         read(&[("a/pyproject.toml", "[project]\nname = 'a'\ndependencies = ['httpx>=0.28']\n")]);
-    assert_eq!(found[0].packages, ["httpx>=0.28"]);
+    assert_eq!(found[0].packages.as_deref().unwrap(), ["httpx>=0.28"]);
 }
 
 #[test]
@@ -219,4 +220,54 @@ fn numbers_that_nothing_could_be_done_with_are_refused_with_their_bounds() {
         assert!(faults.contains(told), "{told}: {faults}");
     }
     assert!(found[0].is_refused);
+}
+
+#[test]
+fn environment_counts_for_more_than_the_file_in_each_setting_of_the_watcher() {
+    // TD-118, TD-146
+    let watches = |file: Dock, variables: &[(&str, &str)]| {
+        let value = |name: &str| {
+            let found = variables.iter().find(|(other, _)| *other == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        file.with_environment(&value).unwrap().watches().map(|quiet| quiet.as_millis())
+    };
+    let file = Dock { is_watching: true, quiet: Duration::from_millis(70), ..Dock::default() };
+    assert_eq!(watches(Dock::default(), &[]), None);
+    assert_eq!(watches(Dock::default(), &[("ENABLE_FS_WATCHER", "1")]), Some(1_500));
+    assert_eq!(watches(file.clone(), &[("ENABLE_FS_WATCHER", "1")]), Some(70));
+    assert_eq!(watches(file.clone(), &[("FS_WATCHER_DEBOUNCE_MS", "80")]), Some(80));
+    assert_eq!(watches(file, &[("ENABLE_FS_WATCHER", "0")]), None);
+}
+
+#[test]
+fn manager_is_known_by_its_address_in_either_family() {
+    // TD-113
+    let manager = Manager::of(&|_| None).unwrap();
+    for (address, is_known) in [
+        ("172.30.0.10", true),
+        ("::ffff:172.30.0.10", true),
+        ("::ffff:127.0.0.1", true),
+        ("::1", true),
+        ("::ffff:172.30.0.11", false),
+    ] {
+        assert_eq!(manager.may_be_at(address.parse().unwrap()), is_known, "{address}");
+    }
+}
+
+#[test]
+fn packages_are_those_of_one_file_and_not_known_if_that_is_refused() {
+    let project = "[project]\ndependencies = [\"rich\"]\n";
+    let (_root, found, _) = read(&[
+        ("a/pyproject.toml", project),
+        ("a/requirements.txt", "httpx\n"),
+        ("b/pyproject.toml", project),
+        ("c/pyproject.toml", project),
+        ("c/requirements.txt", "-e .\n"),
+        ("d/pyproject.toml", "[project]\ndependencies = [\"-e .\"]\n"),
+        ("e/t.py", ""),
+    ]);
+    let packages: Vec<_> = found.iter().map(|folder| folder.packages.clone()).collect();
+    let one = |name: &str| Some(vec![name.to_owned()]);
+    assert_eq!(packages, [one("httpx"), one("rich"), None, None, Some(Vec::new())]);
 }

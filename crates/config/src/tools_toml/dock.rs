@@ -10,9 +10,6 @@ use crate::policies::networks;
 use crate::reader::Value;
 use crate::tools_toml::server::wait;
 
-/// The pause after the last change of a file, unless configured.
-const QUIET: std::time::Duration = std::time::Duration::from_millis(500);
-
 pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Faults<'_>) -> Dock {
     let usual = Dock::default();
     let Some(mut section) = value.section("in `[dock]`", faults) else { return usual };
@@ -48,7 +45,8 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
     };
     let (allow_reads, allow_writes) = (paths("allow_read"), paths("allow_write"));
     let watches = section.get("watch").and_then(|value| value.boolean(faults));
-    let quiet = wait(&mut section, "watch_debounce", QUIET, faults);
+    let quiet = wait(&mut section, "watch_debounce", usual.quiet, faults);
+    let install_timeout = wait(&mut section, "install_timeout", usual.install_timeout, faults);
     let managers = section.get("reload_from").map(|value| networks(&value, faults));
     let words = [("auto", Approval::Auto), ("required", Approval::Required)];
     let approval = section.get("approval").and_then(|value| value.choice(&words, faults));
@@ -68,7 +66,9 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
         allow_writes,
         processes_max,
         disk_mb,
-        watches: watches.unwrap_or(false).then_some(quiet),
+        install_timeout,
+        is_watching: watches.unwrap_or(false),
+        quiet,
         managers,
         approval,
     }

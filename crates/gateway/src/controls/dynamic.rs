@@ -91,7 +91,11 @@ impl Gateway {
                 Phase::Waiting { reason } | Phase::Down { reason } => {
                     format!("server `{name}` is not there: it {}", reason.replace('\n', " "))
                 }
-                Phase::Resting | Phase::Starting | Phase::Late | Phase::Ready => {
+                Phase::Resting
+                | Phase::Installing
+                | Phase::Starting
+                | Phase::Late
+                | Phase::Ready => {
                     format!("server `{name}` has not answered yet; what it has is listed later")
                 }
             }

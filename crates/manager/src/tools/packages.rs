@@ -5,9 +5,9 @@ use std::sync::Arc;
 use config::dock::{Approval, Folder};
 use gateway::own_tools::Tool;
 use serde_json::{Value, json};
-use upstream::python::environment::{
-    Environment, Interpreter, Wish, check_requirement, requirements,
-};
+use upstream::limits::ENVIRONMENT_TIME_MAX;
+use upstream::python::environment::{Environment, Interpreter, Wish};
+use upstream::python::requirements::{check_requirement, requirements};
 
 use super::files::advice;
 use super::{Described, Effect, object, text};
@@ -254,7 +254,8 @@ async fn environment(
     name: &str,
 ) -> Result<Environment, String> {
     let (parent, uv) = (desk.data.path().join("venvs").join(name), desk.data.path().join("uv"));
-    let wish = Wish { interpreter, packages, parent: &parent, uv: &uv };
+    let time_max = ENVIRONMENT_TIME_MAX;
+    let wish = Wish { interpreter, packages, parent: &parent, uv: &uv, time_max };
     let tell = |step: &str| tracing::info!(environment = name, "{step}");
     wish.fulfil(&desk.spawner, &tell).await
 }

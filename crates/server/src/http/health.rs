@@ -54,11 +54,11 @@ impl Endpoint {
 }
 
 fn described(condition: Condition) -> Map<String, Value> {
-    let Condition { state, problem, sandbox, restarts, .. } = condition;
+    let Condition { state, problem, sandbox, making, restarts, .. } = condition;
     let mut text = Map::new();
     text.insert("state".to_owned(), state.into());
     text.insert("restarts".to_owned(), restarts.into());
-    for (key, value) in [("problem", problem), ("sandbox", sandbox)] {
+    for (key, value) in [("problem", problem), ("sandbox", sandbox), ("making", making)] {
         if let Some(value) = value {
             text.insert(key.to_owned(), value.into());
         }

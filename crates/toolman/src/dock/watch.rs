@@ -32,7 +32,7 @@ impl Watched for Arc<Reloader> {
     }
 
     async fn reload(&self) {
-        Reloader::reload(self).await;
+        self.begin_reload().await;
     }
 }
 

@@ -1,5 +1,6 @@
 //! `toolman reload`: asks the core that runs to read its folders again. TD-123
 
+use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -7,7 +8,8 @@ use anyhow::{anyhow, bail};
 use bytes::Bytes;
 use mcp::text::tame;
 use serde_json::Value;
-use upstream::post::post;
+use tokio::time::sleep;
+use upstream::post::{get, post};
 use upstream::remote::{Headers, Url};
 
 use crate::cli::{Cli, Misuse, Reload};
@@ -15,6 +17,9 @@ use crate::{data_dir, host, terminal};
 
 /// Where a core is served unless it is said otherwise.
 const USUAL: &str = "http://127.0.0.1:8000";
+/// How often it is looked what is being installed, and how long a look may take.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+const LOOK_TIME_MAX: Duration = Duration::from_secs(5);
 /// Packages may have to be installed meanwhile.
 const TIME_MAX: Duration = Duration::from_mins(30);
 
@@ -25,7 +30,11 @@ pub async fn run(cli: &Cli, reload: &Reload) -> anyhow::Result<i32> {
     let url = url.join("/reload").ok_or_else(|| Misuse("`--url` is no address".to_owned()))?;
     let headers = headers(cli)?;
     let shown = shown(&url);
-    let answer = post(&url, &headers, &Bytes::from_static(b"{}"), TIME_MAX).await;
+    let body = Bytes::from_static(b"{}");
+    let answer = tokio::select! {
+        answer = post(&url, &headers, &body, TIME_MAX) => answer,
+        never = show_progress(&url, &headers) => match never {},
+    };
     let (status, body) = answer.map_err(|problem| {
         let fix = "see whether it runs, or say with `--url URL` where";
         anyhow!("the core at {shown} {problem}; {fix}")
@@ -42,6 +51,28 @@ pub async fn run(cli: &Cli, reload: &Reload) -> anyhow::Result<i32> {
     let text = if reload.json { format!("{answer:#}\n") } else { worded(&answer) };
     terminal::print(&text)?;
     Ok(0)
+}
+
+/// Tells on stderr what is being installed, for ever.
+async fn show_progress(url: &Url, headers: &Headers) -> Infallible {
+    let mut told = Vec::new();
+    loop {
+        sleep(LOOK_EVERY).await;
+        let Some(health) = url.join("/health") else { continue };
+        let Ok((200, body)) = get(&health, headers, LOOK_TIME_MAX).await else { continue };
+        let health: Value = serde_json::from_slice(&body).unwrap_or_default();
+        for server in health["servers"].as_array().into_iter().flatten() {
+            let (Some(name), Some(step)) = (server["name"].as_str(), server["making"].as_str())
+            else {
+                continue;
+            };
+            let line = format!("{}: {}", tame(name), tame(step));
+            if !told.contains(&line) {
+                terminal::complain(&line);
+                told.push(line);
+            }
+        }
+    }
 }
 
 /// The address without what may be secret.

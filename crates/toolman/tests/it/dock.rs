@@ -10,6 +10,8 @@ mod environments;
 mod escapes;
 mod faults;
 mod hostile;
+mod index;
+mod installing;
 mod named;
 mod openapi;
 mod printed;

@@ -11,7 +11,7 @@ from .shim import install
 from .wire import FRAME_BYTES_MAX, Closed, Wire
 
 USAGE = ("usage: worker.py --namespace NS --tools DIR [--call-timeout S] [--result-max BYTES] "
-         "[--socket PATH] [--venv DIR]\n       worker.py --probe\n")
+         "[--socket PATH] [--venv DIR]\n")
 PYTHON = "%d.%d.%d" % sys.version_info[:3]
 
 
@@ -65,13 +65,3 @@ def run(arguments):
     except Closed:
         return 0
     return Desk(wire, found["namespace"], folder, loaded, found["call-timeout"], found["result-max"], log.mend).serve()
-
-
-def probe():
-    """Says what this interpreter is, and keeps the runtime compiled for it, so that workers start sooner."""
-    import compileall
-    import json
-
-    compileall.compile_dir(os.path.dirname(os.path.abspath(__file__)), quiet=2, maxlevels=0)
-    sys.stdout.write(json.dumps({"python": PYTHON, "executable": sys.executable, "fastmcp": version()}) + "\n")
-    return 0

@@ -33,6 +33,8 @@ pub struct Ended {
     /// How it ended, in words.
     pub how: String,
     pub is_success: bool,
+    /// Whether it was ended because its time was over.
+    pub is_late: bool,
     pub output: Vec<u8>,
     pub errors: String,
 }
@@ -63,6 +65,7 @@ impl Spawner {
         match timeout(errand.time_max, all).await {
             Ok((how, output, errors)) => Ok(Ended {
                 is_success: how == "ended with exit code 0",
+                is_late: false,
                 how,
                 output,
                 errors: String::from_utf8_lossy(&errors).into_owned(),
@@ -70,7 +73,13 @@ impl Spawner {
             Err(_) => {
                 process.end().await;
                 let how = format!("did not end within {:?}", errand.time_max);
-                Ok(Ended { how, is_success: false, output: Vec::new(), errors: String::new() })
+                Ok(Ended {
+                    how,
+                    is_success: false,
+                    is_late: true,
+                    output: Vec::new(),
+                    errors: String::new(),
+                })
             }
         }
     }

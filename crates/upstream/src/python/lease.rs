@@ -69,6 +69,19 @@ pub fn freshen(folder: &Path) {
     _ = File::open(folder).and_then(|file| file.set_modified(SystemTime::now()));
 }
 
+/// Takes a folder that is of no use to anybody out of the way, if it is there.
+pub fn set_aside(folder: &Path) -> io::Result<()> {
+    let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else { return Ok(()) };
+    if fs::symlink_metadata(folder).is_err() {
+        return Ok(());
+    }
+    let doomed = parent.join(format!("{DOOMED}{}", name.display()));
+    _ = fs::remove_dir_all(&doomed);
+    fs::rename(folder, &doomed)?;
+    _ = fs::remove_dir_all(doomed);
+    Ok(())
+}
+
 /// Removes the folders below `parent` that nobody uses, but for so many of the newest.
 pub fn tidy(parent: &Path, kept: usize) {
     fresh::sweep(parent);

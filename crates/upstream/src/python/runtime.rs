@@ -1,12 +1,17 @@
 //! Our own Python files, carried in the binary and written out where an interpreter can read them.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use aws_lc_rs::digest::{Context, SHA256};
 use mcp::text::hexadecimal;
 
+use crate::launch::{Errand, Spawner};
+use crate::limits::PROBE_TIME_MAX;
+use crate::python::environment::Interpreter;
 use crate::python::fresh::Fresh;
 
 /// Name and text of each file.
@@ -46,6 +51,30 @@ pub fn install(parent: &Path) -> io::Result<PathBuf> {
         }
     }
     Ok(target)
+}
+
+/// Compiles the files for a Python, unless they are: workers start sooner then, and can't write here themselves.
+pub async fn compile(spawner: &Arc<Spawner>, interpreter: &Interpreter, runtime: &Path) {
+    let compiled = format!("toolman_dock/__pycache__/main.{}.pyc", interpreter.tag);
+    if interpreter.tag.is_empty() || runtime.join(compiled).exists() {
+        return;
+    }
+    let options = ["-I", "-S", "-m", "compileall", "-q"].map(OsString::from);
+    let mut args = Vec::from(options);
+    args.push(runtime.into());
+    let errand = Errand {
+        program: interpreter.path.clone(),
+        args,
+        env: Vec::new(),
+        cwd: runtime.to_owned(),
+        input: Vec::new(),
+        time_max: PROBE_TIME_MAX,
+        output_bytes_max: 4 * 1024,
+    };
+    // It saves time only.
+    if let Err(error) = spawner.run(errand).await {
+        tracing::info!("our Python files are not compiled: {error}");
+    }
 }
 
 #[cfg(test)]

@@ -15,6 +15,8 @@ pub struct Condition {
     pub problem: Option<String>,
     /// How far it is confined, if it is a worker that has run: a level, and what it means.
     pub sandbox: Option<String>,
+    /// What is being made for the one that takes its place, in words.
+    pub making: Option<String>,
     /// How often it was started again.
     pub restarts: u64,
     /// Whether it is a folder of Python tools.
@@ -30,6 +32,7 @@ impl Upstream {
             Phase::Ready | Phase::Resting => {
                 ("flawed", Some(format!("is flawed: {}", status.problems.join("; "))))
             }
+            Phase::Installing => ("installing", Some(self.delay())),
             Phase::Starting => ("starting", Some("has not answered yet".to_owned())),
             Phase::Late => ("late", Some(self.lateness())),
             Phase::Waiting { reason } if status.failures >= CRASHES_MAX => {
@@ -39,7 +42,15 @@ impl Upstream {
             Phase::Down { reason } => ("failed", Some(reason)),
         };
         let (restarts, is_worker) = (self.restarts(), self.is_worker());
-        Condition { state, problem, sandbox: status.sandbox, restarts, is_worker }
+        let (sandbox, making) = (status.sandbox, status.making);
+        Condition { state, problem, sandbox, making, restarts, is_worker }
+    }
+
+    /// Why it is not started yet, together with what is wrong besides.
+    fn delay(&self) -> String {
+        let waits =
+            "is not ready: its Python and its packages are being seen to; calls wait for it";
+        [vec![waits.to_owned()], self.status().problems].concat().join("; ")
     }
 
     fn lateness(&self) -> String {

@@ -94,6 +94,22 @@ impl Upstream {
     }
 }
 
+impl Upstream {
+    /// Whether another one takes its place as soon as what it runs in is made; until then it is never started.
+    pub fn is_provisional(&self) -> bool {
+        is_provisional(&self.0.settings)
+    }
+
+    /// Notes what is being made for the one that takes its place, if anything is.
+    pub fn note_making(&self, making: Option<String>) {
+        self.0.status.send_modify(|status| status.making = making);
+    }
+}
+
+pub(super) fn is_provisional(settings: &Settings) -> bool {
+    matches!(&settings.launch, Launch::Worker(worker) if worker.is_provisional)
+}
+
 /// Whether a server is started only when somebody wants it.
 pub(super) fn rests_at_first(settings: &Settings) -> bool {
     match &settings.launch {

@@ -74,7 +74,7 @@ impl Upstream {
     pub(super) fn refusal(settings: &Settings) -> Option<String> {
         match &settings.launch {
             Launch::Worker(worker) if worker.is_refused => {
-                Some(format!("is not served: {}", worker.faults.join("; ")))
+                Some(format!("is not served: {}", worker.faults.0.join("; ")))
             }
             Launch::Worker(_) | Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => None,
         }
@@ -188,7 +188,7 @@ impl Upstream {
             let patience = match phase {
                 Phase::Resting | Phase::Starting | Phase::Late => self.0.settings.startup_timeout,
                 Phase::Ready | Phase::Waiting { .. } => WORKER_RETURN_MAX,
-                Phase::Down { .. } => return Err(self.down()),
+                Phase::Installing | Phase::Down { .. } => return Err(self.down()),
             };
             if !matches!(timeout(patience, status.changed()).await, Ok(Ok(()))) {
                 return Err(self.down());

@@ -1,5 +1,6 @@
 //! Environments of namespaces, with real packages from the index.
 
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use tokio::io::AsyncWriteExt as _;
 
 use super::{Data, Dock};
 use crate::TOOLMAN;
+use crate::up::request;
 
 const VERSION: &str = "from fastmcp.tools import tool\n\n@tool\ndef version() -> str:\n    \"\"\"Tell.\"\"\"\n    import idna\n    return idna.__version__\n";
 
@@ -59,15 +61,121 @@ async fn requirements_are_installed_for_their_namespace_alone() {
     data.write("with/requirements.txt", "idna==0.0.0\n");
     assert_eq!(dock.reload().await["deps_synced"], json!([]));
     assert_eq!(dock.text("with", "version", &json!({})).await, "3.10");
-    // HARDENING D01
+    // HARDENING D01: options are refused, with all of the file.
     data.write("with/requirements.txt", "idna==3.9\n--index-url https://example.com\n");
-    dock.reload().await;
-    let answer = dock.call("with", "version", &json!({})).await;
-    assert_ne!(
-        answer.json()["content"][0]["text"],
-        "3.9",
-        "options are refused, with all of the file"
-    );
+    assert_eq!(dock.reload().await["deps_synced"], json!([]));
+    assert_eq!(dock.text("with", "version", &json!({})).await, "3.10");
+}
+
+/// The seed's pattern, servers' tools, hints of pydantic, and a message on the way.
+const LIBRARY: &str = r#"
+from typing import Annotated
+from pydantic import Field
+from fastmcp import Context, FastMCP
+from fastmcp.tools import tool
+
+mcp = FastMCP("x")
+
+@tool
+def version() -> str:
+    """Tell which it is."""
+    import fastmcp
+    return fastmcp.__version__
+
+@mcp.tool
+async def half(n: Annotated[int, Field(ge=2)], ctx: Context) -> int:
+    """Halve."""
+    await ctx.info("told")
+    return n // 2
+"#;
+
+const CHECKED: &str = r#"
+import httpx
+from pydantic import BaseModel
+from fastmcp.tools import tool
+
+class Pair(BaseModel):
+    left: int
+    right: int = 2
+
+@tool
+def half(n: int) -> int:
+    """Halve."""
+    return n // 2
+
+@tool
+def add(pair: Pair) -> Pair:
+    """Add."""
+    return Pair(left=pair.left + pair.right, right=0)
+
+@tool
+def version() -> str:
+    """Tell which it is."""
+    return httpx.__version__
+"#;
+
+/// The version of the newest `fastmcp` that tools are tested with.
+fn newest() -> String {
+    let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers/python/dock-fastmcp.txt");
+    let pinned = std::fs::read_to_string(peers).unwrap();
+    pinned.lines().find_map(|line| line.strip_prefix("fastmcp==")).unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn real_libraries_are_installed_and_their_tools_called_confined() {
+    // TD-09, TD-10, TD-38, TD-106: FastMCP as the seed has it and the newest, pydantic and httpx, by requirements.txt.
+    let _machine = crate::MACHINE.read().await;
+    let newest = newest();
+    let data = Data::new(&[
+        ("old/t.py", LIBRARY),
+        ("old/requirements.txt", "fastmcp==2.14.*\n"),
+        ("new/t.py", LIBRARY),
+        ("new/requirements.txt", &format!("fastmcp=={newest}\n")),
+        ("plain/t.py", CHECKED),
+        ("plain/requirements.txt", "pydantic\nhttpx>=0.28\n"),
+        ("old/tooldock.yaml", "timeout: 150\n"),
+        ("new/tooldock.yaml", "timeout: 150\n"),
+        ("plain/tooldock.yaml", "timeout: 150\n"),
+    ]);
+    let dock = Dock::start(&data).await;
+    for (namespace, version) in [("old", "2.14."), ("new", newest.as_str()), ("plain", "0.")] {
+        let told = dock.text(namespace, "version", &json!({})).await;
+        assert!(told.starts_with(version), "{namespace}: {told}");
+        let over_rest = dock.call(namespace, "half", &json!({"n": 84})).await.json();
+        assert_eq!(over_rest["structuredContent"], json!({"result": 42}), "{namespace}");
+        let params = json!({"name": "half", "arguments": {"n": 84}, "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "0"}}});
+        let headers = [
+            ("X-Namespace", namespace),
+            ("Mcp-Method", "tools/call"),
+            ("Mcp-Name", "half"),
+            ("MCP-Protocol-Version", "2026-07-28"),
+        ];
+        let call = request(1, "tools/call", params).to_string();
+        let over_mcp = dock.ask("POST", "/mcp", &headers, &call).await;
+        assert!(over_mcp.body.contains(r#""structuredContent":{"result":42}"#), "{over_mcp:?}");
+        // Bytecode was made with the environment: the worker, which may not write it, starts sooner.
+        let packages = data.path().join("venvs").join(namespace).join("current/lib");
+        let compiled = |library: &str| {
+            let found = std::fs::read_dir(&packages).unwrap().map(|entry| entry.unwrap().path());
+            let mut found = found.map(|python| python.join("site-packages").join(library));
+            found.any(|library| library.join("__pycache__").is_dir())
+        };
+        assert!(compiled("pydantic"), "{namespace}");
+    }
+    let wrong = dock.call("plain", "add", &json!({"pair": {"left": "x"}})).await;
+    assert_eq!(wrong.status, 422, "{wrong:?}");
+    let added = dock.call("plain", "add", &json!({"pair": {"left": 40}})).await.json();
+    assert_eq!(added["structuredContent"], json!({"left": 42, "right": 0}));
+    let health = dock.ask("GET", "/health", &[], "").await.json();
+    for server in health["servers"].as_array().unwrap() {
+        assert!(server["sandbox"].as_str().unwrap().starts_with("full"), "{server}");
+        assert_eq!(server["state"], "ready", "{server}");
+    }
+    let runtime = std::fs::read_dir(data.path().join("runtime")).unwrap().next().unwrap().unwrap();
+    assert!(runtime.path().join("toolman_dock/__pycache__").is_dir(), "ours are compiled, too");
 }
 
 #[tokio::test]
