@@ -1,6 +1,6 @@
 //! The gate of `cargo xtask test`: what a call costs may not grow unnoticed.
 //!
-//! Only what is the same on every run is held to a bound: counts, not times. `baseline` keeps what
+//! Only what is the same on every run is held to a bound: counts, not times, but for the quickest of several starts of a worker. `baseline` keeps what
 //! was counted last; `TOOLMAN_BLESS=1` writes it anew.
 
 pub mod baseline;
@@ -16,10 +16,14 @@ use anyhow::{Context as _, bail, ensure};
 
 use crate::contestant::{self, Contestant, Scene, Upstream};
 use crate::count::{self, ONE_WORKER, Route};
-use crate::limits::{CALLS_COUNTED, CLIENTS_COUNTED, IDLE_TOOLS, POLICED_MOST, SYSTEM_CALLS_MAX};
+use crate::limits::{
+    CALLS_COUNTED, CLIENTS_COUNTED, IDLE_TOOLS, POLICED_MOST, SYSTEM_CALLS_MAX, WORKER_KIB_MAX,
+    WORKER_READY_MAX, WORKER_STARTS,
+};
 use crate::load::request::Dialect;
 use crate::load::{self, Question, Until};
 use crate::process;
+use crate::run::python;
 use baseline::{Baseline, Count};
 
 /// Counts everything, shows it, and fails when something has grown.
@@ -46,6 +50,7 @@ pub fn run(toolman: &Path, file: &Path) -> anyhow::Result<()> {
     }
     problems.extend(check_requests(toolman)?);
     problems.extend(check_children(toolman)?);
+    problems.extend(check_worker(toolman)?);
     if std::env::var_os("TOOLMAN_BLESS").is_some() {
         fs::write(file, found.text()?)
             .with_context(|| format!("can't write {}", file.display()))?;
@@ -171,6 +176,30 @@ fn check_requests(toolman: &Path) -> anyhow::Result<Vec<String>> {
         }
     }
     running.stop()?;
+    Ok(problems)
+}
+
+/// A worker of Python tools is small, and soon there.
+fn check_worker(toolman: &Path) -> anyhow::Result<Vec<String>> {
+    let starts: Vec<_> =
+        (0..WORKER_STARTS).map(|_| python::first_call(toolman)).collect::<anyhow::Result<_>>()?;
+    let memory = starts.iter().map(|start| start.worker_kib).max().unwrap_or_default();
+    let mut times: Vec<_> = starts.iter().map(|start| start.took).collect();
+    times.sort();
+    // What disturbs a start makes it longer.
+    let (quickest, middle) = (times[0], times[times.len() / 2]);
+    println!(
+        "worker       {memory:>9} KiB; first call after {quickest:.1?} at best, {middle:.1?} as a rule"
+    );
+    let mut problems = Vec::new();
+    if memory > WORKER_KIB_MAX {
+        problems.push(format!("an idle worker has {memory} KiB; the most is {WORKER_KIB_MAX}"));
+    }
+    if quickest > WORKER_READY_MAX {
+        problems.push(format!(
+            "the first call of a Python tool takes {quickest:.1?}; the most is {WORKER_READY_MAX:?}"
+        ));
+    }
     Ok(problems)
 }
 

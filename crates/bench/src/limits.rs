@@ -43,3 +43,7 @@ pub const CROWD: usize = 64;
 pub const SLOW_ROUND: Duration = Duration::from_secs(10);
 /// What a policed call may take, in plain ones.
 pub const POLICED_MOST: f64 = 1.05;
+/// How often a worker is started, what it may keep in memory, and how long the quickest first call may take.
+pub const WORKER_STARTS: usize = 9;
+pub const WORKER_KIB_MAX: u64 = 25 * 1024;
+pub const WORKER_READY_MAX: Duration = Duration::from_millis(150);

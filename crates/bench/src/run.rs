@@ -4,7 +4,7 @@
 //! `results` are shown by `table` and `plot`.
 
 pub mod plot;
-mod python;
+pub mod python;
 pub mod results;
 pub mod special;
 pub mod still;

@@ -42,6 +42,8 @@ pub struct Row {
     pub children: Option<f64>,
     /// Memory before and after, where that is the work.
     pub memory_kib: Option<(u64, u64)>,
+    /// How much longer a call takes than in its own process, where that is the work.
+    pub more_us: Option<f64>,
     /// What an idle worker of Python tools keeps in memory.
     pub worker_kib: Option<Middle>,
     /// The first thing that went wrong.

@@ -58,6 +58,9 @@ fn note(row: &Row) -> Option<String> {
     if let Some((before, after)) = row.memory_kib {
         notes.push(format!("memory {before} KiB before, {after} KiB with the sessions"));
     }
+    if let Some(more) = row.more_us {
+        notes.push(format!("a call costs {more:.0} µs more than in process"));
+    }
     if let Some(memory) = row.worker_kib {
         notes.push(format!("an idle worker has {:.0} KiB", memory.median));
     }

@@ -161,10 +161,39 @@ pub fn body(first: Option<Bytes>, events: OutboxQueue, stop: CancellationToken) 
                 biased;
                 event = events.recv() => event?,
                 () = stop.cancelled() => return None,
-                // TD-104
                 () = sleep(KEEP_ALIVE) => STILL_HERE,
             },
         };
         Some((chunk, (None, events, stop)))
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use futures_util::StreamExt as _;
+    use gateway::outbox;
+    use tokio::time::Instant;
+    use tokio_util::sync::CancellationToken;
+
+    use super::{Body, STILL_HERE, body};
+    use crate::limits::KEEP_ALIVE;
+
+    #[tokio::test(start_paused = true)]
+    async fn silent_stream_is_kept_alive_by_comments() {
+        // TD-104
+        let (outbox, events) = outbox::channel();
+        let Body::Stream(mut chunks) = body(None, events, CancellationToken::new()) else {
+            unreachable!("events are streamed")
+        };
+        let began = Instant::now();
+        for count in 1..=3 {
+            assert_eq!(chunks.next().await.unwrap().unwrap(), STILL_HERE);
+            assert!(began.elapsed().abs_diff(KEEP_ALIVE * count) < Duration::from_secs(1));
+        }
+        assert!(outbox.try_send(Bytes::from_static(b"data: x\n\n")));
+        assert_eq!(chunks.next().await.unwrap().unwrap(), "data: x\n\n");
+    }
 }

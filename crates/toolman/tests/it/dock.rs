@@ -218,8 +218,10 @@ async fn folder_of_functions_is_served_over_rest_and_mcp_with_the_same_answers()
 
 #[tokio::test]
 async fn namespace_must_be_named_and_be_there() {
-    // TD-08, TD-75, TD-78, TD-79, TD-80
+    // TD-08, TD-43, TD-46, TD-75, TD-78, TD-79, TD-80
     let data = Data::new(&[("a/x.py", HELLO), ("empty/README.md", "")]);
+    // Examples lie beside the folders and are none of them.
+    data.write("../examples/basic-tool/hello.py", HELLO);
     let dock = Dock::start(&data).await;
     let names = dock.ask("GET", "/namespaces", &[], "").await.json();
     assert_eq!(names["namespaces"], json!(["a", "empty"]));
@@ -236,7 +238,7 @@ async fn namespace_must_be_named_and_be_there() {
 
 #[tokio::test]
 async fn examples_work_as_they_are() {
-    // TD-46, TD-49
+    // TD-48, TD-49
     let data = Data::new(&[]).with_examples();
     let dock = Dock::start(&data).await;
     let say = dock.text("basic-tool", "say_hello", &json!({"name": "Ada"})).await;
@@ -395,13 +397,21 @@ async fn new_namespace_is_there_to_be_edited() {
         command.arg("--data-dir").arg(data.path());
         async move { command.output().await.unwrap() }
     };
-    assert_eq!(run("my-tools").await.status.code(), Some(0));
+    let made = run("my-tools").await;
+    assert_eq!(made.status.code(), Some(0));
+    let said = String::from_utf8_lossy(&made.stdout).into_owned();
+    assert!(said.contains("`toolman reload`") && said.contains("`toolman check "), "{said}");
     let again = run("my-tools").await;
     assert_eq!(again.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&again.stderr).contains("is there already"));
     for name in ["_system", "Upper", "a.b"] {
         assert_eq!(run(name).await.status.code(), Some(2), "{name}");
     }
+    // Where the configuration has them elsewhere, it is there.
+    let elsewhere = Folder::new(TOOLMAN).with_tools_toml("[dock]\nfolder = 'mine'\n");
+    let made = elsewhere.run(&["new", "other"]).await;
+    assert_eq!(made.status.code(), Some(0), "{made:?}");
+    assert!(elsewhere.path().join("mine/other/tools.py").exists(), "{made:?}");
     let dock = Dock::start(&data).await;
     assert_eq!(dock.text("my-tools", "greet", &json!({"name": "Ada"})).await, "Hello, Ada!");
 }

@@ -86,7 +86,7 @@ pub fn tool(name: &str, body: &str) -> String {
 
 #[tokio::test]
 async fn manager_serves_its_tools_under_bare_names_with_all_that_a_model_needs() {
-    // TD-117, TD-119
+    // TD-03, TD-05, TD-117, TD-119
     let (_data, _core, manager) = both(&[]).await;
     let health = send(&manager.address, "GET", "/health", &[], "").await;
     assert_eq!((health.status, &health.json()["status"]), (200, &json!("ok")));

@@ -188,7 +188,7 @@ async fn reload_is_told_to_the_clients_of_the_namespaces_that_changed() {
 
 #[tokio::test]
 async fn official_client_libraries_call_every_example() {
-    // TD-07, TD-46, TD-48, TD-107: strict clients hold every result to its schema.
+    // TD-07, TD-48, TD-107: strict clients hold every result to its schema.
     let _machine = crate::MACHINE.read().await;
     let data = Data::new(&[]).with_examples();
     let dock = Dock::start(&data).await;

@@ -121,11 +121,13 @@ async fn worker_that_ends_fails_its_calls_at_once_and_comes_back() {
     let data = faulty();
     let dock = Dock::start(&data).await;
     for tool in ["leave", "crash"] {
+        // What is measured is not its start.
+        assert_eq!(dock.text("bad", "divide", &json!({"a": 1, "b": 2})).await, "0.5");
         let began = Instant::now();
         let answer = dock.call("bad", tool, &json!({})).await;
         assert_eq!(answer.status, 502, "{answer:?}");
         assert!(answer.body.contains("`bad`"), "{}", answer.body);
-        assert!(began.elapsed() < Duration::from_secs(10));
+        assert!(began.elapsed() < Duration::from_secs(1), "{tool}: {:?}", began.elapsed());
         assert_eq!(dock.text("bad", "divide", &json!({"a": 1, "b": 2})).await, "0.5");
         assert_eq!(dock.text("good", "hello", &json!({})).await, "Hello, World!");
     }
