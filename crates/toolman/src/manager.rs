@@ -289,7 +289,7 @@ fn keeper(store: Arc<Store>) -> Safe {
             }
             Err(error) => Err(worded(error)),
         }),
-        prepare: Arc::new(move |name| safe_commands::note_wanted(&wanting, &name).map_err(worded)),
+        prepare: Arc::new(move |name| wanting.want(&name).map_err(worded)),
         remove: Arc::new(move |name| safe_commands::forget(&removing, &name).map_err(worded)),
     }
 }
