@@ -62,7 +62,7 @@ pub enum Error {
     #[error("`{}`: {problem}; mend the file: it is not written to", .path.display())]
     Ledger { path: PathBuf, problem: String },
 
-    #[error("secret `{}` is not set; run `toolman secrets set {}{}`", .name.key, .name.key, options(.name, .place.as_deref()))]
+    #[error("secret `{}` is not set; run `{}`", .name.key, command(.name, .place.as_deref()))]
     Unset {
         name: Name,
         /// Where it is looked for, if that has to be said.
@@ -81,12 +81,12 @@ pub enum Error {
     Crypto,
 }
 
-/// How a command line names the scope of a secret and the data directory, where it needs to.
-fn options(name: &Name, place: Option<&Path>) -> String {
-    let mut text = match &name.scope {
-        Scope::Global => String::new(),
-        Scope::Namespace(namespace) => format!(" --scope {namespace}"),
-    };
+/// What sets a secret: it names the scope and the data directory where it needs to.
+pub(crate) fn command(name: &Name, place: Option<&Path>) -> String {
+    let mut text = format!("toolman secrets set {}", name.key);
+    if let Scope::Namespace(namespace) = &name.scope {
+        text += &format!(" --scope {namespace}");
+    }
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
     if let Some(place) = place.map(|place| place.display().to_string()) {
         text += " --data-dir ";

@@ -5,7 +5,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::error::Error;
+use crate::error::{self, Error};
 use crate::fernet;
 use crate::files::{self, Links, Privacy};
 use crate::ledger::{Ledger, Status};
@@ -210,6 +210,11 @@ impl Store {
         ledger.note(name.clone(), Status::Placeholder);
         ledger.write(&self.folder)?;
         Ok(Status::Placeholder)
+    }
+
+    /// What a person runs to set a secret of this safe.
+    pub fn command_to_set(&self, name: &Name) -> String {
+        error::command(name, self.place.as_deref())
     }
 
     /// What is said of a secret that is not set.

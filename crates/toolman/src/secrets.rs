@@ -39,7 +39,7 @@ pub async fn run(cli: &Cli, command: &Secrets) -> anyhow::Result<i32> {
             }
             set(&store, name(which)?, *json).await
         }
-        Secrets::Edit => edit::run(&store).await,
+        Secrets::Edit => edit::run(cli, &store).await,
         Secrets::List { scope, json } => list(&store, scope.as_deref(), *json),
         Secrets::Check { namespace, json } => {
             declared::check(cli, &store, namespace.as_deref(), *json)

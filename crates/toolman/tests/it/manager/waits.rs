@@ -133,6 +133,11 @@ async fn command_to_set_a_secret_names_the_safe_that_is_looked_into() {
     assert_eq!(code, Some(0), "{said}");
     let command = format!("run `toolman secrets set SOME_KEY --data-dir '{}'`", place.display());
     assert!(said.contains(&command), "{said}");
+    std::fs::create_dir_all(place.join("tools/web")).unwrap();
+    std::fs::write(place.join("tools/web/tooldock.yaml"), "secrets: [SOME_KEY]\n").unwrap();
+    let (code, said) = run(&folder, &["check", "--data-dir", "else where"], "").await;
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains(&command), "{said}");
     let (_, said) = run(&folder, &["prepare", "SOME_KEY"], "").await;
     assert!(said.ends_with("run `toolman secrets set SOME_KEY`\n"), "{said}");
 }
