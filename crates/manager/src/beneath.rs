@@ -58,14 +58,20 @@ impl Root {
         let Some(file) = self.resolve(path, flags)? else { return Ok(None) };
         let status = fstat(&file).map_err(|error| failed(path, "read", error.into()))?;
         if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
-            return Err(Error::Path { path: path.into(), problem: "is no plain file" });
+            return Err(Error::Path {
+                path: path.into(),
+                problem: "is no plain file; remove it, or use another name",
+            });
         }
         let mut bytes = Vec::new();
         let most = bytes_max as u64 + 1;
         let read = File::from(file).take(most).read_to_end(&mut bytes);
         read.map_err(|error| failed(path, "read", error))?;
         if bytes.len() > bytes_max {
-            return Err(Error::Path { path: path.into(), problem: "is too large to be read" });
+            return Err(Error::Path {
+                path: path.into(),
+                problem: "is too large to be read; split it",
+            });
         }
         Ok(Some(bytes))
     }
@@ -74,7 +80,10 @@ impl Root {
     pub fn read_text(&self, path: &str, bytes_max: usize) -> Result<Option<String>, Error> {
         let Some(bytes) = self.read(path, bytes_max)? else { return Ok(None) };
         let text = String::from_utf8(bytes);
-        text.map(Some).map_err(|_| Error::Path { path: path.into(), problem: "is not UTF-8" })
+        text.map(Some).map_err(|_| Error::Path {
+            path: path.into(),
+            problem: "is not UTF-8; save it as UTF-8",
+        })
     }
 
     /// Replaces a file at once: it holds the old or the new bytes, never a part. Its folder must be there.
@@ -83,7 +92,10 @@ impl Root {
         let (folder, name) = self.parent(path)?;
         match statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(status) if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile => {
-                return Err(Error::Path { path: path.into(), problem: "is no plain file" });
+                return Err(Error::Path {
+                    path: path.into(),
+                    problem: "is no plain file; remove it, or use another name",
+                });
             }
             _ => {}
         }
@@ -203,7 +215,10 @@ impl Root {
 
     fn folder(&self, path: &str) -> Result<OwnedFd, Error> {
         let folder = self.resolve(path, FOLDER)?;
-        folder.ok_or_else(|| Error::Path { path: path.into(), problem: "is not there" })
+        folder.ok_or_else(|| Error::Path {
+            path: path.into(),
+            problem: "is not there; make it first",
+        })
     }
 
     /// The folder that a path is in, and its last name.
@@ -225,7 +240,7 @@ impl Root {
             Err(Errno::NOENT) => Ok(None),
             Err(Errno::LOOP | Errno::XDEV) => Err(Error::Path {
                 path: path.into(),
-                problem: "leads over a link, which is refused",
+                problem: "leads over a link, which is refused; put what it leads to in its place",
             }),
             Err(error) => Err(failed(path, "opened", error.into())),
         }
@@ -266,7 +281,10 @@ fn empty(parent: &OwnedFd, name: &str, depth: usize) -> rustix::io::Result<()> {
 }
 
 fn vanished(path: &str) -> Error {
-    Error::Path { path: path.into(), problem: "is in a folder that is gone" }
+    Error::Path {
+        path: path.into(),
+        problem: "is in a folder that is gone; start the manager anew",
+    }
 }
 
 fn failed(path: &str, deed: &'static str, error: io::Error) -> Error {

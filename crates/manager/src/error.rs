@@ -25,7 +25,9 @@ pub enum Error {
     #[error("`{path}` {problem}")]
     Path { path: String, problem: &'static str },
 
-    #[error("`{path}` can't be {deed}: {error}")]
+    #[error(
+        "`{path}` can't be {deed}: {error}; see that the data directory is of the user who runs toolman, and has room"
+    )]
     File { path: String, deed: &'static str, error: io::Error },
 
     #[error(
@@ -48,7 +50,9 @@ pub enum Error {
     #[error("{0}")]
     Source(String),
 
-    #[error("Python can't be used: {0}")]
+    #[error(
+        "Python can't be used: {0}; see that `python3` runs there, or name another with `python` of `[dock]`"
+    )]
     Python(String),
 
     #[error(transparent)]

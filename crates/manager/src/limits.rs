@@ -13,7 +13,7 @@ pub const CALL_TIME_MAX: Duration = Duration::from_mins(11);
 /// Calls of our tools at once; more wait.
 pub const CALLS_MAX: usize = 64;
 /// How long another process may hold the lock of the files.
-pub const LOCK_WAIT_MAX: Duration = Duration::from_secs(10);
+pub const LOCK_WAIT_MAX: Duration = Duration::from_secs(5);
 /// How long to wait before the lock is tried again.
 pub const LOCK_PAUSE: Duration = Duration::from_millis(5);
 /// How often a change is begun anew, because somebody was quicker.

@@ -1,14 +1,16 @@
 //! What can go wrong with the safe, in words that never hold a value.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use crate::limits::WANTED_MAX;
 use crate::names::{Name, Scope};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(
-        "wrong key or damaged file: `{}` does not open with the key from {origin}",
+        "wrong key or damaged file: `{}` does not open with the key from {origin}; \
+         give the key that it was written with, or put a copy of it back",
         .path.display()
     )]
     WrongKey { path: PathBuf, origin: String },
@@ -30,7 +32,7 @@ pub enum Error {
     )]
     RolledBack { path: PathBuf, found: u64, known: u64, remedy: String },
 
-    #[error("`{}` is of version {version}, which this toolman does not know", .path.display())]
+    #[error("`{}` is of version {version}, which this toolman does not know; use a newer one", .path.display())]
     Version { path: PathBuf, version: u64 },
 
     #[error(
@@ -60,19 +62,41 @@ pub enum Error {
     #[error("`{}`: {problem}; mend the file: it is not written to", .path.display())]
     Ledger { path: PathBuf, problem: String },
 
-    #[error("secret `{}` is not set; run `toolman secrets set {}{}`", .0.key, .0.key, option(.0))]
-    Unset(Name),
+    #[error("secret `{}` is not set; run `{}`", .name.key, command(.name, .place.as_deref()))]
+    Unset {
+        name: Name,
+        /// Where it is looked for, if that has to be said.
+        place: Option<PathBuf>,
+    },
 
-    #[error("the system gives no random numbers, or can't encrypt")]
+    #[error(
+        "{WANTED_MAX} secrets are wanted and not set, which is all that there may be; set some, or remove them \
+         with `toolman secrets rm KEY`"
+    )]
+    Crowded,
+
+    #[error(
+        "the system gives no random numbers, or can't encrypt; see its own log, and start anew"
+    )]
     Crypto,
 }
 
-/// How a command line names the scope of a secret, where it needs to.
-fn option(name: &Name) -> String {
-    match &name.scope {
-        Scope::Global => String::new(),
-        Scope::Namespace(namespace) => format!(" --scope {namespace}"),
+/// What sets a secret: it names the scope and the data directory where it needs to.
+pub(crate) fn command(name: &Name, place: Option<&Path>) -> String {
+    let mut text = format!("toolman secrets set {}", name.key);
+    if let Scope::Namespace(namespace) = &name.scope {
+        text += &format!(" --scope {namespace}");
     }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+    if let Some(place) = place.map(|place| place.display().to_string()) {
+        text += " --data-dir ";
+        if place.chars().all(is_plain) {
+            text += &place;
+        } else {
+            text += &format!("'{}'", place.replace('\'', r"'\''"));
+        }
+    }
+    text
 }
 
 impl Error {

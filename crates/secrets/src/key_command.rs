@@ -1,13 +1,13 @@
 //! A program that knows the master key, as that of a keyring does: it writes the key to its stdout.
 
-use std::io::Read as _;
+use std::io::ErrorKind;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::sync_channel;
 use std::time::Instant;
 
 use zeroize::Zeroizing;
 
 use crate::limits::{KEY_COMMAND_MAX, LOCK_PAUSE, MASTER_BYTES_MAX};
+use crate::patience;
 
 /// Runs the program, without a shell and for a bounded time; what it wrote, or what went wrong.
 pub(crate) fn ask(line: &str) -> Result<Zeroizing<Vec<u8>>, String> {
@@ -40,16 +40,10 @@ fn listen(child: &mut Child) -> Result<Zeroizing<Vec<u8>>, String> {
     let latest = Instant::now() + KEY_COMMAND_MAX;
     let late = || format!("did not end within {KEY_COMMAND_MAX:?}");
     let stdout = child.stdout.take().ok_or("has no output")?;
-    let (done, heard) = sync_channel(1);
-    std::thread::spawn(move || {
-        // With room for all of it, so that no copy is left behind as it grows.
-        let room = usize::try_from(MASTER_BYTES_MAX).unwrap_or(0) + 1;
-        let mut said = Zeroizing::new(Vec::with_capacity(room));
-        let read = stdout.take(MASTER_BYTES_MAX + 1).read_to_end(&mut said);
-        _ = done.send(read.map(|_| said));
-    });
-    let said = heard.recv_timeout(KEY_COMMAND_MAX).map_err(|_| late())?;
-    let said = said.map_err(|error| format!("can't be heard: {error}"))?;
+    let said = patience::read(stdout, KEY_COMMAND_MAX).map_err(|error| match error.kind() {
+        ErrorKind::TimedOut => late(),
+        _ => format!("can't be heard: {error}"),
+    })?;
     if said.len() as u64 > MASTER_BYTES_MAX {
         return Err(format!("wrote over {MASTER_BYTES_MAX} bytes, which is no key"));
     }

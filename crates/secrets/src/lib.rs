@@ -22,6 +22,7 @@ mod fernet;
 mod files;
 mod key_command;
 mod lock;
+mod patience;
 mod seal;
 mod witness;
 

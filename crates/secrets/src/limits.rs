@@ -16,6 +16,10 @@ pub const MASTER_BYTES_MAX: u64 = 4096;
 pub const MASTER_CHARS_MIN: usize = 16;
 /// How long a program may take to tell the master key: a person may have to open a keyring first.
 pub const KEY_COMMAND_MAX: Duration = Duration::from_mins(1);
+/// How long a pipe that has the master key may stay open: it was written into before we were started.
+pub const KEY_PIPE_MAX: Duration = Duration::from_secs(10);
+/// Secrets that are wanted and not set: more are refused, as anybody who may ask could fill the file.
+pub const WANTED_MAX: usize = 1_000;
 /// How long another process may hold the lock.
 pub const LOCK_WAIT_MAX: Duration = Duration::from_secs(5);
 /// How long to wait before the lock is tried again.

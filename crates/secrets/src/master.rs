@@ -1,6 +1,6 @@
 //! The master key: where it comes from, and whether it is any good.
 
-use std::io::{self, Read as _};
+use std::io;
 use std::num::NonZeroU32;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,8 @@ use zeroize::Zeroizing;
 use crate::error::Error;
 use crate::files::{self, Links, Privacy};
 use crate::key_command;
-use crate::limits::{MASTER_BYTES_MAX, MASTER_CHARS_MIN};
+use crate::limits::{KEY_PIPE_MAX, MASTER_BYTES_MAX, MASTER_CHARS_MIN};
+use crate::patience;
 use crate::seal::{self, KeyBytes};
 
 /// Where a master key may be, from what was asked for and from the environment.
@@ -145,9 +146,16 @@ impl MasterKey {
         if !kind.is_fifo() {
             return Err(wrong("it is no pipe; name a file with SECRETS_KEY_FILE instead"));
         }
-        let mut bytes = Zeroizing::new(Vec::with_capacity(256));
         let pipe = std::fs::File::open(&path).map_err(unreadable)?;
-        pipe.take(MASTER_BYTES_MAX).read_to_end(&mut bytes).map_err(unreadable)?;
+        let bytes = patience::read(pipe, KEY_PIPE_MAX).map_err(|error| match error.kind() {
+            io::ErrorKind::TimedOut => wrong(
+                "nobody has closed its other end in time; write the key into it, and close it",
+            ),
+            _ => unreadable(error),
+        })?;
+        if bytes.len() as u64 > MASTER_BYTES_MAX {
+            return Err(wrong("there is more in it than any key has"));
+        }
         Ok(MasterKey::new(without_line_end(bytes), origin, None))
     }
 

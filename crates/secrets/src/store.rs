@@ -5,11 +5,11 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::error::Error;
+use crate::error::{self, Error};
 use crate::fernet;
 use crate::files::{self, Links, Privacy};
 use crate::ledger::{Ledger, Status};
-use crate::limits::FILE_BYTES_MAX;
+use crate::limits::{FILE_BYTES_MAX, WANTED_MAX};
 use crate::lock::Lock;
 use crate::master::{self, MasterKey, Sources};
 use crate::names::{Name, Scope};
@@ -24,12 +24,16 @@ pub struct Store {
     clock: fn() -> String,
     master: Mutex<Option<Arc<MasterKey>>>,
     witness: Witness,
+    /// The folder, where people have to be told.
+    place: Option<PathBuf>,
 }
 
 /// What the safe holds, at one moment.
 pub struct Contents {
     pub vault: Vault,
     pub ledger: Ledger,
+    /// The folder, where people have to be told.
+    place: Option<PathBuf>,
 }
 
 /// Tells one state of the vault and its key from another without opening them.
@@ -53,7 +57,13 @@ impl Store {
     /// The safe of a data directory, which may not be there yet. Nothing is read.
     pub fn new(folder: PathBuf, sources: Sources, clock: fn() -> String) -> Store {
         let witness = Witness::of(&folder, None);
-        Store { folder, sources, clock, master: Mutex::default(), witness }
+        Store { folder, sources, clock, master: Mutex::default(), witness, place: None }
+    }
+
+    /// The same, which has to be named to whoever is told to set a secret: it is not the usual one.
+    pub fn to_be_named(mut self) -> Store {
+        self.place = Some(self.folder.clone());
+        self
     }
 
     /// The same, which remembers in another folder how far the safe has come.
@@ -117,7 +127,7 @@ impl Store {
         let bytes = files::read(&path, Privacy::Secret, Links::Refused, FILE_BYTES_MAX)?;
         let Some(bytes) = bytes else {
             let vault = Vault::new((self.clock)(), ledger.generation)?;
-            return Ok(Contents { vault, ledger });
+            return Ok(Contents { vault, ledger, place: self.place.clone() });
         };
         let master = self.master()?.ok_or_else(|| Error::NoKey { path: path.clone() })?;
         let vault = match Vault::open(&bytes, &master, &path) {
@@ -135,7 +145,7 @@ impl Store {
             return Err(Error::RolledBack { path, found: vault.generation(), known, remedy });
         }
         self.witness.see(&vault);
-        Ok(Contents { vault, ledger })
+        Ok(Contents { vault, ledger, place: self.place.clone() })
     }
 
     /// Opens the vault with the key that has taken the place of the one we know, or is about to.
@@ -183,6 +193,35 @@ impl Store {
         Ok(outcome)
     }
 
+    /// Notes that a secret is wanted; how it stands with it. No key is needed, unless it is said to have a value.
+    pub fn want(&self, name: &Name) -> Result<Status, Error> {
+        let _lock = self.lock()?;
+        let mut ledger = Ledger::read(&self.folder)?;
+        let noted = ledger.status(name);
+        // The value may be gone, though the ledger has it; without the key nobody knows.
+        let is_there = || self.read().map_or(true, |contents| contents.vault.holds(name));
+        if noted == Some(Status::Set) && is_there() {
+            return Ok(Status::Set);
+        }
+        let wanted = ledger.names().filter(|(_, status)| *status == Status::Placeholder).count();
+        if noted.is_none() && wanted >= WANTED_MAX {
+            return Err(Error::Crowded);
+        }
+        ledger.note(name.clone(), Status::Placeholder);
+        ledger.write(&self.folder)?;
+        Ok(Status::Placeholder)
+    }
+
+    /// What a person runs to set a secret of this safe.
+    pub fn command_to_set(&self, name: &Name) -> String {
+        error::command(name, self.place.as_deref())
+    }
+
+    /// What is said of a secret that is not set.
+    pub fn unset(&self, name: Name) -> Error {
+        Error::Unset { name, place: self.place.clone() }
+    }
+
     /// Waits to be the only writer.
     pub fn lock(&self) -> Result<Lock, Error> {
         let folder = &self.folder;
@@ -193,7 +232,7 @@ impl Store {
     }
 
     fn write(&self, contents: &mut Contents, master: &MasterKey) -> Result<(), Error> {
-        let Contents { vault, ledger } = contents;
+        let Contents { vault, ledger, .. } = contents;
         let text = vault.write(master)?;
         files::replace(&self.vault_file(), text.as_bytes(), Privacy::Secret)?;
         self.witness.testify(vault);
@@ -278,7 +317,10 @@ impl Contents {
 
     /// The value that counts for a name.
     pub fn value(&self, name: &Name) -> Result<SecretValue, Error> {
-        let unset = || Error::Unset(Name { scope: Scope::Global, key: name.key.clone() });
+        let unset = || Error::Unset {
+            name: Name { scope: Scope::Global, key: name.key.clone() },
+            place: self.place.clone(),
+        };
         let found = self.found(name).ok_or_else(unset)?;
         self.vault.value(&found)?.ok_or_else(unset)
     }

@@ -162,10 +162,8 @@ impl Plan {
             },
             surface: config.surface,
         };
-        let Config { http, endpoints, routes, mut audit, dock, folders, .. } = config;
-        if let Some(enabled) = config.rulebook.audits_all {
-            audit.get_or_insert_with(|| Audit { enabled, ..Audit::default() });
-        }
+        let Config { http, endpoints, routes, audit, dock, folders, .. } = config;
+        let audit = audit_said(audit, config.rulebook.audits_all);
         Ok(Plan {
             settings,
             source,
@@ -329,6 +327,11 @@ pub fn with_variables<T>(cli: &Cli, loaded: Result<T, Misuse>) -> Result<(Variab
         (Err(Misuse(one)), Err(Misuse(other))) => Err(Misuse(format!("{one}\n{other}"))),
         (Err(misuse), Ok(_)) | (Ok(_), Err(misuse)) => Err(misuse),
     }
+}
+
+/// What a file says of the trail, by itself or by its policies.
+pub fn audit_said(audit: Option<Audit>, audits_all: Option<bool>) -> Option<Audit> {
+    audit.or_else(|| audits_all.map(|enabled| Audit { enabled, ..Audit::default() }))
 }
 
 /// How the trail is kept, unless it is not.

@@ -125,8 +125,8 @@ impl Settled {
     fn of(config: Option<Config>, variables: &Variables) -> Result<Settled, Misuse> {
         let (mut http, mut dock, mut audit, mut level) = (Http::default(), None, None, None);
         if let Some(config) = config {
-            (http, dock, audit, level) =
-                (config.http, config.dock, config.audit, config.rulebook.log_level);
+            audit = host::audit_said(config.audit, config.rulebook.audits_all);
+            (http, dock, level) = (config.http, config.dock, config.rulebook.log_level);
         }
         host::variables_hold(variables, level.as_deref());
         let log_level = shown_level(variables.log_level.or(level.as_deref()));
@@ -289,7 +289,7 @@ fn keeper(store: Arc<Store>) -> Safe {
             }
             Err(error) => Err(worded(error)),
         }),
-        prepare: Arc::new(move |name| safe_commands::note_wanted(&wanting, &name).map_err(worded)),
+        prepare: Arc::new(move |name| wanting.want(&name).map_err(worded)),
         remove: Arc::new(move |name| safe_commands::forget(&removing, &name).map_err(worded)),
     }
 }

@@ -33,7 +33,10 @@ fn store(cli: &Cli, folder: PathBuf) -> Store {
              where secrets matter",
         );
     }
-    let store = Store::new(folder, sources, || calendar::moment_text(SystemTime::now()));
+    let mut store = Store::new(folder, sources, || calendar::moment_text(SystemTime::now()));
+    if cli.data_dir.is_some() {
+        store = store.to_be_named();
+    }
     match data_dir::state_folder() {
         Some(memory) => store.with_memory(&memory.join("generations")),
         None => store,

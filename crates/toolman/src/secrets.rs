@@ -39,7 +39,7 @@ pub async fn run(cli: &Cli, command: &Secrets) -> anyhow::Result<i32> {
             }
             set(&store, name(which)?, *json).await
         }
-        Secrets::Edit => edit::run(&store).await,
+        Secrets::Edit => edit::run(cli, &store).await,
         Secrets::List { scope, json } => list(&store, scope.as_deref(), *json),
         Secrets::Check { namespace, json } => {
             declared::check(cli, &store, namespace.as_deref(), *json)
@@ -114,20 +114,9 @@ fn list(store: &Store, only: Option<&str>, as_json: bool) -> anyhow::Result<i32>
     Ok(0)
 }
 
-/// Notes that a secret is wanted; how it stands with it.
-pub fn note_wanted(store: &Store, name: &Name) -> Result<Status, Error> {
-    store.update_ledger(|ledger| {
-        // What is set stays so.
-        if ledger.status(name) != Some(Status::Set) {
-            ledger.note(name.clone(), Status::Placeholder);
-        }
-        ledger.status(name).unwrap_or(Status::Placeholder)
-    })
-}
-
 fn prepare(store: &Store, name: &Name, as_json: bool) -> anyhow::Result<i32> {
-    let status = note_wanted(store, name).map_err(worded)?;
-    let fix = Error::Unset(name.clone());
+    let status = store.want(name).map_err(worded)?;
+    let fix = store.unset(name.clone());
     let words = match status {
         Status::Set => format!("`{}` ({}) is set already", name.key, name.scope),
         _ => fix.to_string(),

@@ -88,7 +88,8 @@ fn wrong_key_is_named_with_its_origin_and_nothing_is_changed() {
     let (folder, _, file, bytes) = filled();
     let stranger = store_with(folder.path(), "another horse battery staple");
     let words = format!(
-        "wrong key or damaged file: `{}` does not open with the key from SECRETS_KEY",
+        "wrong key or damaged file: `{}` does not open with the key from SECRETS_KEY; give the key that it \
+         was written with, or put a copy of it back",
         file.display()
     );
     assert_eq!(refusal(&stranger).to_string(), words);

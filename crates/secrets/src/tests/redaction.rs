@@ -165,9 +165,13 @@ fn lines_of_a_private_key_are_found_one_by_one() {
 
 #[test]
 fn long_values_are_found_in_parts_and_have_one_mark() {
-    let long = (0..700).map(|number| number.to_string()).collect::<Vec<_>>().join("é");
+    let long: String = (0..700).map(|number: u32| number.to_string() + "é").collect();
     check(&long, &format!("<{long}>"), "<[redacted:TOKEN]>");
-    let hexadecimal = long.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
+    let hexadecimal: String = long
+        .bytes()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)]))
+        .collect();
     check(&long, &format!("<{hexadecimal}>"), "<[redacted:TOKEN]>");
     assert_eq!(caveat(&value(&long)), None);
     let longer = "0123456789".repeat(500);

@@ -21,11 +21,46 @@ const NAMESPACES_MAX: usize = 1000;
 /// The keys that each namespace declares.
 type Declared = BTreeMap<String, BTreeSet<Key>>;
 
-pub fn check(cli: &Cli, store: &Store, only: Option<&str>, as_json: bool) -> anyhow::Result<i32> {
+/// What all namespaces declare.
+fn declared(cli: &Cli, store: &Store) -> Result<Declared, Misuse> {
     let mut declared = in_configuration(cli)?;
     let dock = host::configuration(cli)?.and_then(|config| config.dock);
     let tools = dock.and_then(|dock| dock.folder);
     in_folders(&tools.unwrap_or_else(|| store.folder().join("tools")), &mut declared)?;
+    Ok(declared)
+}
+
+/// Of these secrets, those that a namespace declares and that have no value now, each in words. What can't be read
+/// declares nothing. TD-59
+pub fn gone(cli: &Cli, store: &Store, names: &[&Name]) -> Vec<String> {
+    let (Ok(declared), Ok(contents)) = (declared(cli, store), store.read()) else {
+        return Vec::new();
+    };
+    let mut lines = Vec::new();
+    for (namespace, keys) in &declared {
+        let scope = Scope::of_namespace(namespace).unwrap_or(Scope::Global);
+        for key in keys.iter().filter(|key| names.iter().any(|name| name.key == **key)) {
+            let name = Name { scope: scope.clone(), key: key.clone() };
+            if contents.status(&name) != Status::Set {
+                let (whose, command) = (shown(namespace), store.command_to_set(&name));
+                lines.push(format!(
+                    "{key} is declared by {whose} and has no value now; run `{command}`"
+                ));
+            }
+        }
+    }
+    lines
+}
+
+fn shown(namespace: &str) -> String {
+    match namespace {
+        "" => "the servers without a namespace".to_owned(),
+        namespace => format!("`{}`", tame(namespace)),
+    }
+}
+
+pub fn check(cli: &Cli, store: &Store, only: Option<&str>, as_json: bool) -> anyhow::Result<i32> {
+    let mut declared = declared(cli, store)?;
     if let Some(only) = only {
         let found = declared.remove(only).unwrap_or_default();
         declared = BTreeMap::from([(only.to_owned(), found)]);
@@ -43,7 +78,7 @@ pub fn check(cli: &Cli, store: &Store, only: Option<&str>, as_json: bool) -> any
     } else if declared.values().all(BTreeSet::is_empty) {
         "no secret is declared\n".to_owned()
     } else {
-        rows.iter().flat_map(Row::lines).collect()
+        rows.iter().flat_map(|row| row.lines(store)).collect()
     };
     terminal::print(&text)?;
     Ok(i32::from(!is_fine))
@@ -85,14 +120,12 @@ impl Row {
         })
     }
 
-    fn lines(&self) -> Vec<String> {
-        let namespace = match &*self.namespace {
-            "" => "the servers without a namespace".to_owned(),
-            namespace => format!("`{}`", tame(namespace)),
-        };
+    fn lines(&self, store: &Store) -> Vec<String> {
+        let namespace = shown(&self.namespace);
         let line = |key: &Key, state: &str| format!("{key} of {namespace}: {state}\n");
         let unset = |key: &Key, state: &str| {
-            line(key, &format!("{state}; run `toolman secrets set {key}`"))
+            let name = Name { scope: Scope::Global, key: key.clone() };
+            line(key, &format!("{state}; run `{}`", store.command_to_set(&name)))
         };
         let satisfied = self.satisfied.iter().map(|key| line(key, "set"));
         let placeholders = self.placeholders.iter().map(|key| unset(key, "placeholder"));

@@ -17,15 +17,16 @@ use serde::Deserialize;
 use tokio::signal::unix::{SignalKind, signal};
 use zeroize::Zeroizing;
 
+use super::declared;
 use super::desk::Desk;
-use crate::cli::Misuse;
+use crate::cli::{Cli, Misuse};
 use crate::safe::worded;
 use crate::secrets::warn_of;
 use crate::terminal;
 
 const INTERRUPTED: i32 = 143;
 
-pub async fn run(store: &Store) -> anyhow::Result<i32> {
+pub async fn run(cli: &Cli, store: &Store) -> anyhow::Result<i32> {
     super::ensure_key(store)?;
     let lock = store.lock().map_err(worded)?;
     let before = store.read().map_err(worded)?;
@@ -74,6 +75,10 @@ pub async fn run(store: &Store) -> anyhow::Result<i32> {
             Change::Removed => "removed",
         };
         terminal::print(&format!("{deed} `{}` ({})\n", name.key, name.scope))?;
+    }
+    let names: Vec<&Name> = changes.iter().map(|(name, _)| name).collect();
+    for line in declared::gone(cli, store, &names) {
+        terminal::complain(&format!("toolman: {line}"));
     }
     Ok(0)
 }

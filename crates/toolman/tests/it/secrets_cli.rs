@@ -183,11 +183,13 @@ def read():
     shown += more
     return more
 at = 0
-for word, keys in steps:
+for word, keys, *deeds in steps:
     while word.encode() not in shown[at:]:
         if not read():
             break
     at = shown.find(word.encode(), at) + len(word.encode())
+    for deed in deeds:
+        os.system(deed)
     os.write(terminal, keys.encode())
 while read():
     pass
@@ -201,9 +203,14 @@ pub async fn type_on_terminal(
     arguments: &[&str],
     steps: &[(&str, &str)],
 ) -> (i64, String) {
+    act_on_terminal(folder, arguments, &json!(steps)).await
+}
+
+/// The same, where a step may have a third part: what a shell does before the keys.
+pub async fn act_on_terminal(folder: &Folder, arguments: &[&str], steps: &Value) -> (i64, String) {
     let toolman = folder.command(&[]);
     let mut command = tokio::process::Command::new("python3");
-    command.arg("-c").arg(TYPIST).arg(json!(steps).to_string());
+    command.arg("-c").arg(TYPIST).arg(steps.to_string());
     command.arg(toolman.as_std().get_program()).args(arguments).current_dir(folder.path());
     for (name, value) in toolman.as_std().get_envs() {
         match value {

@@ -162,6 +162,32 @@ async fn newcomer_gets_a_key_from_up_though_nobody_needs_one_yet() {
 }
 
 #[tokio::test]
+async fn who_edits_a_declared_secret_away_is_told_whose_it_was() {
+    // TD-59: required keys are looked at.
+    let folder = folder(&[("slack", "env = { API = \"${secret:TOKEN}\" }"), ("none", "")]);
+    let tools = folder.path().join("data/toolman/tools/web");
+    std::fs::create_dir_all(&tools).unwrap();
+    std::fs::write(tools.join("tooldock.yaml"), "secrets: [WEB_KEY, TOKEN]\n").unwrap();
+    for (key, scope) in
+        [("TOKEN", "global"), ("TOKEN", "web"), ("WEB_KEY", "web"), ("SPARE", "global")]
+    {
+        set(&folder, key, scope, "a value").await;
+    }
+    std::fs::write(
+        folder.path().join("editor.sh"),
+        "echo 'namespaces: {web: {TOKEN: a value}}' > \"$1\"\n",
+    )
+    .unwrap();
+    let mut command = folder.command(&["secrets", "edit"]);
+    let output = command.env("EDITOR", "sh editor.sh").output().await.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    let slack = "TOKEN is declared by `slack` and has no value now; run `toolman secrets set TOKEN --scope slack`";
+    let web = "WEB_KEY is declared by `web` and has no value now; run `toolman secrets set WEB_KEY --scope web`";
+    assert_eq!(said, format!("toolman: {slack}\ntoolman: {web}\n"), "and of no other");
+}
+
+#[tokio::test]
 async fn master_key_comes_from_a_program() {
     // TD-55, the keyring of a system
     let folder = folder(&[("slack", "env = { API = \"${secret:TOKEN}\" }")]);
