@@ -237,6 +237,7 @@ fn errand(program: &Path, args: Vec<OsString>, time_max: std::time::Duration) ->
         args,
         env: env.collect(),
         cwd: PathBuf::from("/"),
+        confinement: None,
         input: Vec::new(),
         time_max,
         output_bytes_max: SAID_BYTES_MAX,
