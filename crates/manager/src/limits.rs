@@ -35,6 +35,8 @@ pub const LISTED_FILES_MAX: usize = 5_000;
 pub const CLONE_BYTES_MAX: u64 = 300 << 20;
 pub const CLONE_FILES_MAX: usize = 40_000;
 pub const CLONE_TIME_MAX: Duration = Duration::from_mins(2);
+/// What git may take for itself.
+pub const CLONE_MEMORY_BYTES_MAX: u64 = 2 << 30;
 pub const LOOK_UP_TIME_MAX: Duration = Duration::from_secs(10);
 /// What is kept of what git says.
 pub const SAID_BYTES_MAX: usize = 16 * 1024;

@@ -11,6 +11,7 @@ mod tests;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use mcp::text::hexadecimal;
@@ -21,7 +22,7 @@ use upstream::remote::Url;
 
 use crate::desk::Desk;
 use crate::error::Error;
-use crate::limits::{LISTED_FILES_MAX, REPO_FILE_BYTES_MAX, REPOS_MAX};
+use crate::limits::{CLONE_TIME_MAX, LISTED_FILES_MAX, REPO_FILE_BYTES_MAX, REPOS_MAX};
 
 /// Where the folders of sources are, beneath the data directory.
 const FOLDER: &str = "repos";
@@ -37,8 +38,12 @@ pub struct Settings {
     pub pypi: Url,
     /// Folders whose repositories may be read, beside those behind `https`.
     pub local: Vec<PathBuf>,
+    /// How long a clone may take.
+    pub clone_time_max: Duration,
     /// Held by whoever fetches: one after another.
     pub fetching: Arc<tokio::sync::Mutex<()>>,
+    /// What there is to say against the git of this machine, once it was asked.
+    pub git: Arc<tokio::sync::OnceCell<Option<String>>>,
 }
 
 impl Default for Settings {
@@ -50,7 +55,9 @@ impl Default for Settings {
             npm: url("https://registry.npmjs.org"),
             pypi: url("https://pypi.org"),
             local: Vec::new(),
+            clone_time_max: CLONE_TIME_MAX,
             fetching: Arc::default(),
+            git: Arc::default(),
         }
     }
 }
@@ -75,6 +82,16 @@ impl Settings {
                 None => {}
             }
         }
+        match variable("REPO_CLONE_SECONDS")
+            .filter(|text| !text.is_empty())
+            .map(|text| text.parse())
+        {
+            Some(Ok(seconds @ 1..=600)) => settings.clone_time_max = Duration::from_secs(seconds),
+            Some(_) => {
+                faults.push("`REPO_CLONE_SECONDS` must be a number from 1 to 600".to_owned());
+            }
+            None => {}
+        }
         for folder in variable("ALLOWED_REPO_PATHS").unwrap_or_default().split(':') {
             let folder = PathBuf::from(folder);
             if folder.is_absolute() {
@@ -98,6 +115,9 @@ pub struct Fetched {
     /// The commit, or the version of a package.
     pub version: String,
     pub time: String,
+    /// What is to be said of how it was fetched.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 /// The name of the folder for an origin.
@@ -176,6 +196,7 @@ fn told(fetched: &Fetched, mut report: Report) -> Value {
         ));
         report.files.truncate(LISTED_FILES_MAX);
     }
+    report.notes.extend(fetched.notes.iter().cloned());
     let mut told = json!(report);
     tame(&mut told);
     let mut all = json!({"repo_url": fetched.origin, "version": fetched.version});

@@ -106,8 +106,12 @@ impl Wish {
             _ = desk.data.remove_folder(&name);
             return Err(error);
         }
-        let fetched =
-            Fetched { origin: self.origin(), version: archive.version, time: (desk.clock)() };
+        let fetched = Fetched {
+            origin: self.origin(),
+            version: archive.version,
+            time: (desk.clock)(),
+            notes: Vec::new(),
+        };
         keep(desk, &name, &fetched)?;
         Ok(fetched)
     }

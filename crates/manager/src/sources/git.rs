@@ -1,24 +1,26 @@
 //! Repositories: cloned by `git`, which is told to run nothing, ask nothing and follow nothing. HARDENING §3.11, §4.5
+//!
+//! It runs confined besides: it may read the system and the repository, and write its target and nothing else.
 
+mod address;
+mod program;
 #[cfg(test)]
 mod tests;
 
 use std::ffi::OsString;
 use std::fs;
-use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::pin::pin;
 use std::time::Duration;
 
 use mcp::text::{shorten, tame};
+use upstream::confine::{self, Confinement};
 use upstream::launch::{Ended, Errand};
 
 use super::{Fetched, fresh, keep};
 use crate::desk::Desk;
 use crate::error::Error;
 use crate::limits::{
-    CLONE_BYTES_MAX, CLONE_FILES_MAX, CLONE_TIME_MAX, LOOK_UP_TIME_MAX, SAID_BYTES_MAX,
-    URL_BYTES_MAX,
+    CLONE_BYTES_MAX, CLONE_FILES_MAX, CLONE_MEMORY_BYTES_MAX, SAID_BYTES_MAX, URL_BYTES_MAX,
 };
 
 /// Where a repository is.
@@ -120,7 +122,9 @@ pub async fn clone(desk: &Desk, origin: &Origin) -> Result<Fetched, Error> {
     let (name, place) = fresh(desk, &origin.name())?;
     let cloned = clone_into(desk, origin, &place).await;
     let fetched = match cloned {
-        Ok(version) => Fetched { origin: origin.name(), version, time: (desk.clock)() },
+        Ok((version, notes)) => {
+            Fetched { origin: origin.name(), version, time: (desk.clock)(), notes }
+        }
         Err(error) => {
             _ = desk.data.remove_folder(&name);
             return Err(error);
@@ -130,46 +134,88 @@ pub async fn clone(desk: &Desk, origin: &Origin) -> Result<Fetched, Error> {
     Ok(fetched)
 }
 
-async fn clone_into(desk: &Desk, origin: &Origin, place: &Path) -> Result<String, Error> {
+/// The commit that was cloned, and what is to be said of it.
+async fn clone_into(
+    desk: &Desk,
+    origin: &Origin,
+    place: &Path,
+) -> Result<(String, Vec<String>), Error> {
     let failed = |why: String| Error::Clone { url: shorten(&origin.name()), why };
-    let git = program().ok_or_else(|| failed("`git` is not installed".to_owned()))?;
-    let mut args: Vec<OsString> =
-        SETTINGS.iter().flat_map(|setting| ["-c", *setting]).map(OsString::from).collect();
-    let (protocol, from) = match origin {
-        Origin::Https { url, host, port } => {
-            let address = public_address(host, *port).await.map_err(failed)?;
+    let git = program::find().ok_or_else(|| {
+        failed("`git` is not installed on the machine of the manager; ask a person to".to_owned())
+    })?;
+    let mut notes: Vec<String> = program::warning(desk, &git).await.into_iter().collect();
+    let pins = match origin {
+        Origin::Https { host, port, .. } => {
+            let addresses = address::public(host, *port).await.map_err(failed)?;
             // Git is not to look the name up again, and find another address.
-            let pin = format!("http.curloptResolve={host}:{port}:{address}");
-            args.extend(["-c", &pin].map(OsString::from));
-            ("https", OsString::from(url))
+            vec![address::pin(host, *port, &addresses)]
         }
+        Origin::Local(_) => Vec::new(),
+    };
+    let (protocol, from) = match origin {
+        Origin::Https { url, .. } => ("https", OsString::from(url)),
         Origin::Local(path) => ("file", path.clone().into_os_string()),
     };
-    args.extend(CLONE.map(OsString::from));
-    let target = place.join("source");
-    args.extend([OsString::from("--"), from, target.clone().into_os_string()]);
-    let home = place.join("home");
+    let (target, home) = (place.join("source"), place.join("home"));
     fs::create_dir(&home).map_err(|error| failed(error.to_string()))?;
     let errand = Errand {
-        program: git,
-        args,
+        args: arguments(&pins, from, &target),
         env: environment(&home, protocol),
         cwd: place.to_owned(),
+        confinement: Some(confinement(origin, &git, place)),
+        program: git,
         input: Vec::new(),
-        time_max: CLONE_TIME_MAX,
+        time_max: desk.sources.clone_time_max,
         output_bytes_max: SAID_BYTES_MAX,
     };
     let ended = watched(desk, errand, &target).await.map_err(failed)?;
+    let is_ours = |line: &&str| line.starts_with(confine::SANDBOX_SAID);
+    if let Some(line) = ended.errors.lines().find(|line| is_ours(line) && line.contains("NOT")) {
+        let reached = line.trim_start_matches(confine::SANDBOX_SAID);
+        notes.push(format!("git was confined only in part: {reached}"));
+    }
     if !ended.is_success {
-        let said: Vec<&str> =
-            ended.errors.lines().filter(|line| !line.starts_with("Cloning into")).collect();
+        let is_said = |line: &&str| !line.starts_with("Cloning into") && !is_ours(line);
+        let said: Vec<&str> = ended.errors.lines().filter(is_said).collect();
         return Err(failed(format!("git {}: {}", ended.how, shorten(&tame(&said.join("; "))))));
     }
     let version = commit(&target);
     // Nobody needs what git keeps for itself.
     let removed = fs::remove_dir_all(target.join(".git")).and_then(|()| fs::remove_dir_all(&home));
     removed.map_err(|error| failed(error.to_string()))?;
-    Ok(version)
+    Ok((version, notes))
+}
+
+/// All that git is told; `pins` are settings of this clone alone.
+fn arguments(pins: &[String], from: OsString, target: &Path) -> Vec<OsString> {
+    let settings = SETTINGS.iter().copied().chain(pins.iter().map(String::as_str));
+    let mut args: Vec<OsString> =
+        settings.flat_map(|setting| ["-c", setting]).map(OsString::from).collect();
+    args.extend(CLONE.map(OsString::from));
+    args.extend([OsString::from("--"), from, target.as_os_str().to_owned()]);
+    args
+}
+
+/// It reads the system and the repository, and writes where it clones to.
+fn confinement(origin: &Origin, git: &Path, place: &Path) -> Confinement {
+    let mut reads = confine::common_reads();
+    reads.extend(git.parent().map(Path::to_owned));
+    reads.extend(confine::home_of(git));
+    if let Origin::Local(path) = origin {
+        reads.push(path.clone());
+    }
+    let mut writes = confine::common_writes();
+    writes.push(place.to_owned());
+    Confinement {
+        reads,
+        writes,
+        has_network: matches!(origin, Origin::Https { .. }),
+        memory_bytes_max: CLONE_MEMORY_BYTES_MAX,
+        // Whoever watches the folder says it in words, and sooner.
+        file_bytes_max: 2 * CLONE_BYTES_MAX,
+        least: confine::Level::Limits,
+    }
 }
 
 /// Nothing of a repository, of the system or of the user may make git do more than copy.
@@ -220,26 +266,20 @@ fn environment(home: &Path, protocol: &str) -> Vec<(OsString, OsString)> {
     all
 }
 
-fn program() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .map(|folder| folder.join("git"))
-        .find(|file| file.is_absolute() && file.is_file())
-}
-
 /// Runs git, and ends it when it writes too much.
 async fn watched(desk: &Desk, errand: Errand, target: &Path) -> Result<Ended, String> {
-    let mut running = pin!(desk.spawner.run(errand));
-    let mut ticks = tokio::time::interval(Duration::from_millis(250));
-    loop {
-        tokio::select! {
-            ended = &mut running => {
-                let ended = ended.map_err(|error| format!("git can't be run: {error}"))?;
-                return measure(target.to_owned()).await.map(|()| ended);
+    let objection = async {
+        let mut ticks = tokio::time::interval(Duration::from_millis(250));
+        loop {
+            ticks.tick().await;
+            if let Err(why) = measure(target.to_owned()).await {
+                return why;
             }
-            _ = ticks.tick() => measure(target.to_owned()).await?,
         }
-    }
+    };
+    let ended = desk.spawner.run_until(errand, objection).await;
+    let ended = ended.map_err(|error| format!("git can't be run: {error}"))?;
+    measure(target.to_owned()).await.map(|()| ended)
 }
 
 /// Whether a folder is still within the bounds.
@@ -265,47 +305,6 @@ async fn measure(folder: PathBuf) -> Result<(), String> {
         Ok(())
     });
     measured.await.unwrap_or(Ok(()))
-}
-
-/// The address of a host, if all that it has are public.
-async fn public_address(host: &str, port: u16) -> Result<IpAddr, String> {
-    let looking = tokio::net::lookup_host((host, port));
-    let found = tokio::time::timeout(LOOK_UP_TIME_MAX, looking).await;
-    let found = found.map_err(|_| format!("the name `{host}` can't be looked up"))?;
-    let found: Vec<SocketAddr> =
-        found.map_err(|error| format!("the name `{host}` can't be looked up: {error}"))?.collect();
-    if let Some(inside) = found.iter().find(|address| !is_public(address.ip())) {
-        return Err(format!("`{host}` is at {}, which is no public address", inside.ip()));
-    }
-    found.first().map(SocketAddr::ip).ok_or_else(|| format!("the name `{host}` has no address"))
-}
-
-fn is_public(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => {
-            let [first, second, ..] = address.octets();
-            !(address.is_private()
-                || address.is_loopback()
-                || address.is_link_local()
-                || address.is_broadcast()
-                || address.is_documentation()
-                || address.is_multicast()
-                || first == 0
-                || first >= 240
-                || (first == 100 && (64..128).contains(&second))
-                || (first == 198 && (18..20).contains(&second)))
-        }
-        IpAddr::V6(address) => match address.to_ipv4_mapped() {
-            Some(mapped) => is_public(IpAddr::V4(mapped)),
-            // Global unicast, without the parts that lead to other networks.
-            None => {
-                let [first, second, ..] = address.segments();
-                (0x2000..0x4000).contains(&first)
-                    && first != 0x2002
-                    && !(first == 0x2001 && (second < 0x200 || second == 0xdb8))
-            }
-        },
-    }
 }
 
 /// The commit that was checked out, as git wrote it down.

@@ -1,5 +1,6 @@
 //! Repositories and registries through the manager's tools: read, told of, proposed; never run.
 
+mod bounds;
 mod hostile;
 mod nested;
 mod registry;
@@ -37,6 +38,10 @@ impl Manager {
     /// One that knows only these registries.
     pub async fn of_site(site: &Site) -> Manager {
         Manager::with(&site.variables()).await
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.served.child.id().unwrap()
     }
 
     /// Its data directory.

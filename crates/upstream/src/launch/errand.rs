@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
 use super::Spawner;
+use crate::confine::Confinement;
 use crate::guard::{self, Terms};
 
 /// What is to be run.
@@ -20,6 +21,8 @@ pub struct Errand {
     /// All of its environment.
     pub env: Vec<(OsString, OsString)>,
     pub cwd: PathBuf,
+    /// What it gives up before it runs, if anything.
+    pub confinement: Option<Confinement>,
     /// What it reads.
     pub input: Vec<u8>,
     pub time_max: Duration,
@@ -42,8 +45,18 @@ pub struct Ended {
 impl Spawner {
     /// Runs a program to its end, or to the end of its time.
     pub async fn run(self: &Arc<Self>, errand: Errand) -> std::io::Result<Ended> {
+        self.run_until(errand, std::future::pending()).await
+    }
+
+    /// The same, but it is ended as soon as `objection` is there, which says why.
+    pub async fn run_until(
+        self: &Arc<Self>,
+        errand: Errand,
+        objection: impl Future<Output = String>,
+    ) -> std::io::Result<Ended> {
         let (program, args) = (errand.program.as_os_str(), &errand.args);
-        let mut guarded = guard::command(&self.guard, Terms::default(), program, args);
+        let terms = Terms { confinement: errand.confinement.as_ref(), ..Terms::default() };
+        let mut guarded = guard::command(&self.guard, terms, program, args);
         guarded.env_clear().envs(errand.env).current_dir(&errand.cwd);
         guarded.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = self.spawn(guarded)?;
@@ -62,7 +75,13 @@ impl Spawner {
             let (output, errors, ()) = tokio::join!(kept(stdout, max), kept(stderr, max), writing);
             (process.ended().await, output, errors)
         };
-        match timeout(errand.time_max, all).await {
+        let done = tokio::select! {
+            done = timeout(errand.time_max, all) => {
+                done.map_err(|_| (format!("did not end within {:?}", errand.time_max), true))
+            }
+            why = objection => Err((why, false)),
+        };
+        match done {
             Ok((how, output, errors)) => Ok(Ended {
                 is_success: how == "ended with exit code 0",
                 is_late: false,
@@ -70,16 +89,10 @@ impl Spawner {
                 output,
                 errors: String::from_utf8_lossy(&errors).into_owned(),
             }),
-            Err(_) => {
+            Err((how, is_late)) => {
                 process.end().await;
-                let how = format!("did not end within {:?}", errand.time_max);
-                Ok(Ended {
-                    how,
-                    is_success: false,
-                    is_late: true,
-                    output: Vec::new(),
-                    errors: String::new(),
-                })
+                let (output, errors) = (Vec::new(), String::new());
+                Ok(Ended { how, is_success: false, is_late, output, errors })
             }
         }
     }

@@ -179,6 +179,7 @@ pub(super) fn errand(program: &Path, args: Vec<OsString>, time_max: Duration) ->
         args,
         env: env.chain(own).collect(),
         cwd: PathBuf::from("/"),
+        confinement: None,
         input: Vec::new(),
         time_max,
         output_bytes_max: SAID_BYTES_MAX,

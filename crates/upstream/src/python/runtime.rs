@@ -67,6 +67,7 @@ pub async fn compile(spawner: &Arc<Spawner>, interpreter: &Interpreter, runtime:
         args,
         env: Vec::new(),
         cwd: runtime.to_owned(),
+        confinement: None,
         input: Vec::new(),
         time_max: PROBE_TIME_MAX,
         output_bytes_max: 4 * 1024,

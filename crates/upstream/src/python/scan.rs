@@ -78,6 +78,7 @@ pub async fn scan(
         args,
         env: Vec::new(),
         cwd: runtime.to_owned(),
+        confinement: None,
         input: input.into_bytes(),
         time_max: SCAN_TIME_MAX,
         output_bytes_max: SCAN_BYTES_MAX,
