@@ -417,7 +417,8 @@ impl Site {
         let environment = places.python.parent().and_then(Path::parent).map(Path::to_owned);
         let is_own = places.python.starts_with(self.data.join("venvs"));
         let place = if is_own { &mut own } else { &mut asked };
-        place.extend(environment);
+        // A Python may lie anywhere, an environment says that it is one.
+        place.extend(environment.filter(|path| is_own || path.join("pyvenv.cfg").exists()));
         asked.extend(confine::home_of(&places.python));
         asked.extend(manifest.reads.iter().cloned());
         let reads = apart(&asked, &closed);
@@ -425,6 +426,12 @@ impl Site {
         let writes = apart(&asked, &closed);
         for path in reads.refused.iter().chain(&writes.refused) {
             faults.push(format!("`{}` is closed to all workers and not granted", path.display()));
+        }
+        for path in reads.too_wide.iter().chain(&writes.too_wide) {
+            faults.push(format!(
+                "`{}` is not granted: too many paths would have to be named; grant fewer, or narrower ones",
+                path.display()
+            ));
         }
         let reads = [own, reads.granted].concat();
         let writes = [vec![places.scratch.clone()], writes.granted].concat();

@@ -6,18 +6,21 @@
 
 pub mod apart;
 mod calls;
+mod home;
 mod privileges;
 mod shared;
 
 use std::fmt::Write as _;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible as _, PathBeneath, PathFd,
     PathFdError, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetStatus, Scope,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+pub use home::home_of;
 
 /// The newest rules that are used where the kernel knows them.
 const NEWEST: ABI = ABI::V6;
@@ -263,12 +266,6 @@ pub fn common_reads() -> Vec<PathBuf> {
 /// What every program may write to.
 pub fn common_writes() -> Vec<PathBuf> {
     ["/dev/null", "/dev/tty"].iter().map(PathBuf::from).collect()
-}
-
-/// The folder that an interpreter and its library are in.
-pub fn home_of(interpreter: &Path) -> Option<PathBuf> {
-    let real = std::fs::canonicalize(interpreter).ok()?;
-    real.parent()?.parent().map(Path::to_owned).filter(|home| home.parent().is_some())
 }
 
 #[cfg(test)]

@@ -10,15 +10,21 @@ pub struct Apart {
     pub granted: Vec<PathBuf>,
     /// Paths that lead into what is closed; nothing of them is granted.
     pub refused: Vec<PathBuf>,
+    /// Those of which nothing is granted because too much would have to be named.
+    pub too_wide: Vec<PathBuf>,
 }
 
 /// How many parts a folder may be replaced by; with more, nothing of it is granted.
 const PARTS_MAX: usize = 1_500;
+/// How many bytes all of them may have. What is read and what is written, together, has to fit into an argument of a
+/// program, which the kernel bounds at 128 KiB.
+const BYTES_MAX: usize = 48 * 1024;
 
 /// All of `paths` but what is in, or leads to, a folder of `closed`. What is not there is left out.
 pub fn apart(paths: &[PathBuf], closed: &[PathBuf]) -> Apart {
     let closed: Vec<PathBuf> = closed.iter().map(|path| real(path)).collect();
     let mut apart = Apart::default();
+    let mut room = BYTES_MAX;
     for path in paths {
         // `/proc/self` is another place for whoever will be granted it.
         if path.starts_with("/proc") {
@@ -26,11 +32,20 @@ pub fn apart(paths: &[PathBuf], closed: &[PathBuf]) -> Apart {
             continue;
         }
         let Ok(place) = fs::canonicalize(path) else { continue };
-        let mut parts = Vec::new();
-        if grant(&place, &closed, &mut parts) {
-            apart.granted.extend(parts);
-        } else {
+        if closed.iter().any(|closed| place.starts_with(closed)) {
             apart.refused.push(path.clone());
+            continue;
+        }
+        let mut parts = Vec::new();
+        let is_short = grant(&place, &closed, &mut parts);
+        // Each has a line of its own, with a mark.
+        let bytes: usize = parts.iter().map(|part| part.as_os_str().len() + 2).sum();
+        match room.checked_sub(bytes).filter(|_| is_short) {
+            Some(rest) => {
+                room = rest;
+                apart.granted.extend(parts);
+            }
+            None => apart.too_wide.push(path.clone()),
         }
     }
     apart.granted.sort();
@@ -38,11 +53,8 @@ pub fn apart(paths: &[PathBuf], closed: &[PathBuf]) -> Apart {
     apart
 }
 
-/// Adds a place, or its parts; false if it is closed itself, or has too many parts.
+/// Adds a place that is not closed itself, or its parts; false if there are too many.
 fn grant(place: &Path, closed: &[PathBuf], parts: &mut Vec<PathBuf>) -> bool {
-    if closed.iter().any(|closed| place.starts_with(closed)) {
-        return false;
-    }
     if !closed.iter().any(|closed| closed.starts_with(place)) {
         parts.push(place.to_owned());
         return parts.len() <= PARTS_MAX;

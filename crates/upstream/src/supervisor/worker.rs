@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::launch::Launch;
 use crate::limits::{FIRST_LINE_MAX, WORKER_RETURN_MAX};
 use crate::python::Rate;
+use crate::python::protocol::{Failure, ToolFault};
 
 /// What a call may have waited without being told that it has less time.
 const MOMENT: Duration = Duration::from_millis(20);
@@ -86,8 +87,9 @@ impl Upstream {
             (Launch::Worker(worker), Some(tool))
                 if call.method == "tools/call" && !worker.admission.admits(tool) =>
             {
-                let reason = format!("offers no tool `{tool}`");
-                Err(Error::Down { upstream: self.name().clone(), reason })
+                let message = format!("no tool is named `{tool}`");
+                let failure = Failure { fault: ToolFault::NotFound, message, details: None };
+                Err(Error::Tool { upstream: self.name().clone(), failure })
             }
             _ => Ok(()),
         }

@@ -292,6 +292,31 @@ async fn path_around_the_data_directory_is_granted_without_it() {
 }
 
 #[tokio::test]
+async fn path_with_too_much_around_the_data_directory_is_left_out() {
+    // All paths are handed over in one argument, of which the kernel takes 128 KiB.
+    let outer = TempDir::new().unwrap();
+    let data = outer.path().join("data");
+    fs::create_dir_all(data.join("tools/a")).unwrap();
+    fs::write(data.join("tools/a/t.py"), TRY).unwrap();
+    for number in 0..1_200 {
+        fs::write(outer.path().join(format!("{number:0>120}")), "").unwrap();
+    }
+    let wide = outer.path().display();
+    fs::write(
+        data.join("tools/a/tooldock.yaml"),
+        format!("read: [\"{wide}\", \"/etc/hostname\"]\n"),
+    )
+    .unwrap();
+    let dock = Dock::spawn(serve(&data)).await;
+    let one = outer.path().join(format!("{:0>120}", 1));
+    refused(&dock, "a", &[&format!("open({one:?})")]).await;
+    reached(&dock, "a", &["open('/etc/hostname')"]).await;
+    let health = dock.ask("GET", "/health", &[], "").await;
+    let fault = format!("`{wide}` is not granted: too many paths would have to be named");
+    assert!(health.body.contains(&fault), "{}", health.body);
+}
+
+#[tokio::test]
 async fn folder_can_not_undo_what_the_operator_requires() {
     let data = Data::new(&[("a/t.py", TRY)]);
     let elsewhere = TempDir::new().unwrap();
