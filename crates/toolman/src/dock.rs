@@ -70,6 +70,8 @@ struct Made {
     faults: Vec<String>,
     lease: Lease,
     is_provisional: bool,
+    /// Why its packages are not those that it wants.
+    problem: Option<String>,
 }
 
 /// Our own Python files.
@@ -251,7 +253,7 @@ impl Site {
         let program = self.program(&mut folder, &mut faults);
         let places = self.places_of(&folder, program, &rest.runtime);
         let (offer, lease) = (Arc::default(), rest.copy.clone().and(&rest.runtime.lease));
-        self.worker(folder, places, Made { offer, faults, lease, is_provisional })
+        self.worker(folder, places, Made { offer, faults, lease, is_provisional, problem: None })
     }
 
     /// Makes a folder ready. No package is installed unless somebody hears of it: then it is whole afterwards, or has
@@ -276,7 +278,7 @@ impl Site {
                 }
             }
         };
-        let found = self.environment(&folder, &interpreter, &mut faults, tell).await;
+        let found = self.environment(&folder, &interpreter, tell).await;
         let offer = self.offer(&folder, &interpreter, &rest.runtime.path, &mut faults).await;
         let places = self.places_of(&folder, found.python, &rest.runtime);
         let copy = rest.copy.clone().and(&rest.runtime.lease);
@@ -285,7 +287,8 @@ impl Site {
             faults.push(format!("`{}` can't be made: {error}", places.scratch.display()));
         }
         let is_provisional = !found.is_whole && !found.is_former;
-        let made = Made { offer: Arc::new(offer), faults, lease, is_provisional };
+        let (offer, problem) = (Arc::new(offer), found.problem);
+        let made = Made { offer, faults, lease, is_provisional, problem };
         let member = self.worker(folder, places, made);
         Prepared { member, is_new: found.is_new, is_whole: found.is_whole }
     }
@@ -326,7 +329,7 @@ impl Site {
     }
 
     fn worker(&self, folder: Folder, places: Places, made: Made) -> Member {
-        let Made { offer, mut faults, lease, is_provisional } = made;
+        let Made { offer, mut faults, lease, is_provisional, .. } = made;
         let manifest = &folder.manifest;
         let confinement = self.confinement(manifest, &places, &mut faults);
         let worker = Worker {
@@ -335,7 +338,7 @@ impl Site {
             admission: offer::admission_of(&folder),
             version: folder.version,
             offer,
-            faults: Faults(faults),
+            faults: Faults { of_files: faults, of_packages: made.problem },
             is_refused: folder.is_refused,
             is_provisional,
             is_eager: manifest.is_eager.unwrap_or(self.dock.is_eager),

@@ -208,7 +208,7 @@ impl Reloader {
 /// What is wrong with a folder, each with its name.
 fn problems_of(member: &Member) -> Vec<String> {
     let Launch::Worker(worker) = &member.upstream.launch else { return Vec::new() };
-    worker.faults.0.iter().map(|fault| format!("{}: {fault}", worker.name)).collect()
+    worker.faults.all().iter().map(|fault| format!("{}: {fault}", worker.name)).collect()
 }
 
 fn log(problems: &[String]) {

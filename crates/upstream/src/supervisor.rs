@@ -179,7 +179,7 @@ impl Upstream {
         events: mpsc::Sender<Event>,
     ) -> Upstream {
         let (inventory, problems) = match &settings.launch {
-            Launch::Worker(worker) => (Arc::clone(&worker.offer), worker.faults.0.clone()),
+            Launch::Worker(worker) => (Arc::clone(&worker.offer), worker.faults.all()),
             Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => Default::default(),
         };
         let status = Status {
