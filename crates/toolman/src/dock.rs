@@ -92,6 +92,8 @@ pub struct Mustered {
 /// A folder as it can be served now.
 pub struct Entry {
     pub member: Member,
+    /// What tells the folder from what it was or will be: all that it holds, and what can't be read of it.
+    pub version: Version,
     /// Whether its environment was built just now.
     pub is_new: bool,
     /// What is still to be done for it, if anything is.
@@ -108,12 +110,9 @@ pub struct Rest {
     pub is_read: bool,
 }
 
-impl Rest {
-    /// What tells the folder from what it was or will be: all that it holds, and what can't be read of it.
-    pub fn version(&self) -> (String, Vec<String>) {
-        (self.folder.version.clone(), self.folder.faults.clone())
-    }
+pub type Version = (String, Vec<String>);
 
+impl Rest {
     /// What is to be installed, and for which Python.
     pub fn needs(&self) -> (Option<String>, Option<Vec<String>>) {
         (self.folder.manifest.python.clone(), self.folder.packages.clone())
@@ -232,17 +231,21 @@ impl Site {
     /// A folder as it can be served now.
     async fn entry(&self, folder: Folder, runtime: &Runtime, until: Instant) -> Entry {
         let (folder, copy) = self.served(folder).await;
+        let version = (folder.version.clone(), folder.faults.clone());
         let mut rest = Rest { folder, copy, runtime: runtime.clone(), is_read: false };
         if rest.folder.is_refused {
             // Nothing is made ready for it: what it may do is not known.
-            return Entry { member: self.bare(&rest, false), is_new: false, rest: None };
+            return Entry { member: self.bare(&rest, false), version, is_new: false, rest: None };
         }
         match timeout_at(until, self.prepare(&rest, None)).await {
             Ok(Prepared { member, is_new, is_whole }) => {
                 rest.is_read = true;
-                Entry { member, is_new, rest: (!is_whole).then_some(rest) }
+                Entry { member, version, is_new, rest: (!is_whole).then_some(rest) }
             }
-            Err(_) => Entry { member: self.bare(&rest, true), is_new: false, rest: Some(rest) },
+            Err(_) => {
+                let member = self.bare(&rest, true);
+                Entry { member, version, is_new: false, rest: Some(rest) }
+            }
         }
     }
 
