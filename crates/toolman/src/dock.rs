@@ -71,6 +71,8 @@ struct Made {
     faults: Vec<String>,
     lease: Lease,
     is_provisional: bool,
+    /// Why its packages are not those that it wants.
+    problem: Option<String>,
 }
 
 /// Our own Python files.
@@ -91,6 +93,8 @@ pub struct Mustered {
 /// A folder as it can be served now.
 pub struct Entry {
     pub member: Member,
+    /// What tells the folder from what it was or will be: all that it holds, and what can't be read of it.
+    pub version: Version,
     /// Whether its environment was built just now.
     pub is_new: bool,
     /// What is still to be done for it, if anything is.
@@ -107,12 +111,9 @@ pub struct Rest {
     pub is_read: bool,
 }
 
-impl Rest {
-    /// What tells the folder from what it was or will be: all that it holds, and what can't be read of it.
-    pub fn version(&self) -> (String, Vec<String>) {
-        (self.folder.version.clone(), self.folder.faults.clone())
-    }
+pub type Version = (String, Vec<String>);
 
+impl Rest {
     /// What is to be installed, and for which Python.
     pub fn needs(&self) -> (Option<String>, Option<Vec<String>>) {
         (self.folder.manifest.python.clone(), self.folder.packages.clone())
@@ -231,17 +232,21 @@ impl Site {
     /// A folder as it can be served now.
     async fn entry(&self, folder: Folder, runtime: &Runtime, until: Instant) -> Entry {
         let (folder, copy) = self.served(folder).await;
+        let version = (folder.version.clone(), folder.faults.clone());
         let mut rest = Rest { folder, copy, runtime: runtime.clone(), is_read: false };
         if rest.folder.is_refused {
             // Nothing is made ready for it: what it may do is not known.
-            return Entry { member: self.bare(&rest, false), is_new: false, rest: None };
+            return Entry { member: self.bare(&rest, false), version, is_new: false, rest: None };
         }
         match timeout_at(until, self.prepare(&rest, None)).await {
             Ok(Prepared { member, is_new, is_whole }) => {
                 rest.is_read = true;
-                Entry { member, is_new, rest: (!is_whole).then_some(rest) }
+                Entry { member, version, is_new, rest: (!is_whole).then_some(rest) }
             }
-            Err(_) => Entry { member: self.bare(&rest, true), is_new: false, rest: Some(rest) },
+            Err(_) => {
+                let member = self.bare(&rest, true);
+                Entry { member, version, is_new: false, rest: Some(rest) }
+            }
         }
     }
 
@@ -252,7 +257,7 @@ impl Site {
         let program = self.program(&mut folder, &mut faults);
         let places = self.places_of(&folder, program, &rest.runtime);
         let (offer, lease) = (Offer::default(), rest.copy.clone().and(&rest.runtime.lease));
-        self.worker(folder, places, Made { offer, faults, lease, is_provisional })
+        self.worker(folder, places, Made { offer, faults, lease, is_provisional, problem: None })
     }
 
     /// Makes a folder ready. No package is installed unless somebody hears of it: then it is whole afterwards, or has
@@ -277,7 +282,7 @@ impl Site {
                 }
             }
         };
-        let found = self.environment(&folder, &interpreter, &mut faults, tell).await;
+        let found = self.environment(&folder, &interpreter, tell).await;
         let offer = self.offer(&folder, &interpreter, &rest.runtime.path, &mut faults).await;
         let places = self.places_of(&folder, found.python, &rest.runtime);
         let copy = rest.copy.clone().and(&rest.runtime.lease);
@@ -286,7 +291,8 @@ impl Site {
             faults.push(format!("`{}` can't be made ready: {error}", places.scratch.display()));
         }
         let is_provisional = !found.is_whole && !found.is_former;
-        let made = Made { offer, faults, lease, is_provisional };
+        let problem = found.problem;
+        let made = Made { offer, faults, lease, is_provisional, problem };
         let member = self.worker(folder, places, made);
         Prepared { member, is_new: found.is_new, is_whole: found.is_whole }
     }
@@ -327,7 +333,7 @@ impl Site {
     }
 
     fn worker(&self, folder: Folder, places: Places, made: Made) -> Member {
-        let Made { offer, mut faults, lease, is_provisional } = made;
+        let Made { offer, mut faults, lease, is_provisional, problem } = made;
         let manifest = &folder.manifest;
         let confinement = self.confinement(manifest, &places, &mut faults);
         let worker = Worker {
@@ -337,7 +343,7 @@ impl Site {
             version: folder.version,
             offer: offer.tools,
             exact: offer.exact,
-            faults: Faults(faults),
+            faults: Faults { of_files: faults, of_packages: problem },
             is_refused: folder.is_refused,
             is_provisional,
             // What only a worker can tell, nobody would ever see of one that rests.

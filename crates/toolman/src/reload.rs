@@ -79,8 +79,9 @@ impl Reloader {
             tracing::warn!("{problem}");
         }
         for entry in mustered.entries {
+            let name = &entry.member.upstream.name;
             match entry.rest {
-                Some(rest) => drop(reloader.set_out(&mut served, &entry.member, rest)),
+                Some(rest) => drop(reloader.set_out(&mut served, name, entry.version, rest)),
                 None => log(&problems_of(&entry.member)),
             }
             served.folders.push(entry.member);
@@ -142,11 +143,15 @@ impl Reloader {
         let mut folders = Vec::new();
         for entry in mustered.entries {
             let name = entry.member.upstream.name.clone();
-            match entry.rest {
-                Some(rest) => {
-                    swapped
-                        .making
-                        .push((name.clone(), self.set_out(&mut served, &entry.member, rest)));
+            // What is being made already is waited for, even if it was finished this moment.
+            let made = served.made_for(&name, &entry.version);
+            let made = match (made, entry.rest) {
+                (None, Some(rest)) => Some(self.set_out(&mut served, &name, entry.version, rest)),
+                (made, _) => made,
+            };
+            match made {
+                Some(made) => {
+                    swapped.making.push((name.clone(), made));
                     // What serves goes on until the other is whole.
                     let running = served.running(&name).cloned();
                     folders.push(running.unwrap_or(entry.member));
@@ -166,8 +171,8 @@ impl Reloader {
         served.folders = folders;
         let exchange = self.exchange(&served).await;
         log(&swapped.problems);
-        let is_made = |name: &UpstreamName| swapped.making.iter().any(|(made, _)| made == name);
-        swapped.started = exchange.started.into_iter().filter(|name| !is_made(name)).collect();
+        let serves = |name: &UpstreamName| served.running(name).is_some();
+        swapped.started = exchange.started.into_iter().filter(serves).collect();
         let is_gone = |name: &UpstreamName| !swapped.namespaces.contains(name);
         swapped.removed = exchange.retired.into_iter().filter(is_gone).collect();
         tracing::info!(started = ?swapped.started, removed = ?swapped.removed, "reloaded");
@@ -184,7 +189,7 @@ impl Reloader {
             if done.is_synced {
                 synced.push(name.clone());
             }
-            if done.is_started {
+            if done.is_started && !started.contains(&name) {
                 started.push(name);
             }
         }
@@ -208,7 +213,7 @@ impl Reloader {
 /// What is wrong with a folder, each with its name.
 fn problems_of(member: &Member) -> Vec<String> {
     let Launch::Worker(worker) = &member.upstream.launch else { return Vec::new() };
-    worker.faults.0.iter().map(|fault| format!("{}: {fault}", worker.name)).collect()
+    worker.faults.all().iter().map(|fault| format!("{}: {fault}", worker.name)).collect()
 }
 
 fn log(problems: &[String]) {

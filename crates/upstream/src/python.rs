@@ -68,14 +68,24 @@ pub struct Worker {
     pub lease: Lease,
 }
 
-/// What is wrong, each with its place. It is no part of what tells one worker from another: the words of an installer are
-/// others each time.
+/// What is wrong with a folder, each with its place.
 #[derive(Clone, Debug, Default)]
-pub struct Faults(pub Vec<String>);
+pub struct Faults {
+    pub of_files: Vec<String>,
+    /// Why its packages are not those that it wants. It is no part of what tells one worker from another: the words of an
+    /// installer are others each time.
+    pub of_packages: Option<String>,
+}
+
+impl Faults {
+    pub fn all(&self) -> Vec<String> {
+        self.of_files.iter().chain(&self.of_packages).cloned().collect()
+    }
+}
 
 impl PartialEq for Faults {
-    fn eq(&self, _: &Faults) -> bool {
-        true
+    fn eq(&self, other: &Faults) -> bool {
+        self.of_files == other.of_files
     }
 }
 
@@ -108,7 +118,7 @@ impl Worker {
             let place = format!("{file}:{line}:");
             said.iter().any(|other| other == fault || other.starts_with(&place))
         };
-        let read = self.faults.0.iter().filter(|fault| !is_said(fault)).cloned();
+        let read = self.faults.all().into_iter().filter(|fault| !is_said(fault));
         read.chain(said.iter().cloned()).collect()
     }
 

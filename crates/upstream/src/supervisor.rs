@@ -183,7 +183,7 @@ impl Upstream {
     ) -> Upstream {
         let (inventory, problems, exact) = match &settings.launch {
             Launch::Worker(worker) => {
-                (Arc::clone(&worker.offer), worker.faults.0.clone(), worker.exact.clone())
+                (Arc::clone(&worker.offer), worker.faults.all(), worker.exact.clone())
             }
             Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => Default::default(),
         };

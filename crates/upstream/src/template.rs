@@ -164,7 +164,7 @@ impl Launch {
         if let Launch::Worker(worker) = self {
             // Its other tools may need none; those that do find nothing in their place. TD-63, TD-64
             let mut faults = worker.faults.clone();
-            faults.0.extend(missing);
+            faults.of_files.extend(missing);
             let filled = |(name, value): &(String, Template)| {
                 Some((name.clone(), value.filled(contents).ok()?))
             };

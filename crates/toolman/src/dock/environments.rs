@@ -41,6 +41,8 @@ pub(super) struct Found {
     pub is_former: bool,
     /// Whether there is nothing left to be done.
     pub is_whole: bool,
+    /// Why it is not the one that is wanted.
+    pub problem: Option<String>,
 }
 
 impl Site {
@@ -75,7 +77,6 @@ impl Site {
         &self,
         folder: &Folder,
         interpreter: &Interpreter,
-        faults: &mut Vec<String>,
         tell: Option<Tell<'_>>,
     ) -> Found {
         let (parent, uv) =
@@ -84,13 +85,13 @@ impl Site {
             let former = former(&parent);
             let is_former = former.is_some();
             let python = former.unwrap_or_else(|| interpreter.path.clone());
-            Found { python, is_new: false, is_former, is_whole }
+            Found { python, is_new: false, is_former, is_whole, problem: None }
         };
-        let mut failed = |problem: &str| {
+        let failed = |problem: &str| {
             let found = other(true);
             let rest = if found.is_former { "the former ones are used" } else { "it has none" };
-            faults.push(format!("its packages are not installed, {rest}: {problem}"));
-            found
+            let problem = Some(format!("its packages are not installed, {rest}: {problem}"));
+            Found { problem, ..found }
         };
         if interpreter.version.is_empty() {
             return other(true);
@@ -115,7 +116,7 @@ impl Site {
         match built {
             Ok(environment) => {
                 let (python, is_new) = (environment.python, environment.is_new);
-                Found { python, is_new, is_former: false, is_whole: true }
+                Found { python, is_new, is_former: false, is_whole: true, problem: None }
             }
             Err(problem) => failed(&problem),
         }

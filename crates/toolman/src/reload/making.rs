@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use upstream::launch::Launch;
 
 use super::{Reloader, log, problems_of};
-use crate::dock::{Prepared, Rest};
+use crate::dock::{Prepared, Rest, Version};
 
 /// How long a start is waited for whose folders take their time to be read.
 const READ_MAX: Duration = Duration::from_secs(10);
@@ -33,7 +33,7 @@ pub(super) struct Served {
 /// Something that is being made for a folder.
 struct Making {
     number: u64,
-    version: (String, Vec<String>),
+    version: Version,
     needs: Needs,
     done: watch::Receiver<Option<Done>>,
     task: AbortHandle,
@@ -61,6 +61,16 @@ impl Served {
         serves(&member.upstream.launch).then_some(member)
     }
 
+    /// What is being made for this very version of a folder.
+    pub fn made_for(
+        &self,
+        name: &UpstreamName,
+        version: &Version,
+    ) -> Option<watch::Receiver<Option<Done>>> {
+        let making = self.making.get(name).filter(|making| making.version == *version);
+        making.map(|making| making.done.clone())
+    }
+
     /// For which folders something is made, but for these.
     pub fn made_besides(&self, names: &[UpstreamName]) -> Vec<UpstreamName> {
         self.making.keys().filter(|name| !names.contains(name)).cloned().collect()
@@ -68,17 +78,16 @@ impl Served {
 }
 
 impl Reloader {
-    /// Begins to make what a folder lacks, unless that is being made.
+    /// Begins to make what a folder lacks.
     pub(super) fn set_out(
         self: &Arc<Self>,
         served: &mut Served,
-        member: &Member,
+        name: &UpstreamName,
+        version: Version,
         rest: Rest,
     ) -> watch::Receiver<Option<Done>> {
-        let name = member.upstream.name.clone();
-        let (version, needs) = (rest.version(), rest.needs());
+        let (name, needs) = (name.clone(), rest.needs());
         let before = match served.making.get(&name) {
-            Some(making) if making.version == version => return making.done.clone(),
             Some(making) if making.needs == needs => Some(making.done.clone()),
             Some(_) => {
                 self.call_off(served, &name);

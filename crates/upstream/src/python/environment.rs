@@ -62,7 +62,7 @@ impl Interpreter {
     /// Asks a program that is said to be Python what it is.
     pub async fn probe(spawner: &Arc<Spawner>, program: &Path) -> Result<Interpreter, String> {
         let code = "import sys; print('%d.%d.%d' % sys.version_info[:3]); print(sys.executable); \
-            print(sys.implementation.cache_tag)";
+            print(sys.implementation.cache_tag or '')";
         let args = ["-I", "-S", "-c", code].map(OsString::from).into();
         let shown = program.display();
         let mut errand = installer::errand(program, args, PROBE_TIME_MAX);

@@ -75,7 +75,7 @@ impl Upstream {
     pub(super) fn refusal(settings: &Settings) -> Option<String> {
         match &settings.launch {
             Launch::Worker(worker) if worker.is_refused => {
-                Some(format!("is not served: {}", worker.faults.0.join("; ")))
+                Some(format!("is not served: {}", worker.faults.all().join("; ")))
             }
             Launch::Worker(_) | Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => None,
         }
