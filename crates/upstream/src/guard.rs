@@ -31,7 +31,7 @@ use signal_hook::iterator::Signals;
 use crate::confine::{self, Confinement};
 use crate::inheritance;
 use crate::limits::TERM_GRACE;
-use crate::processes::kill_children;
+use crate::processes::{family, kill_children};
 
 use group::Group;
 use stock::Stock;
@@ -200,6 +200,13 @@ impl All {
         }
         let excess = census::watch(bounds, server, stock, self.group.as_ref());
         let _last = ENDING.lock();
+        if excess.is_of_files {
+            // What it has made since it was looked at has to go, too.
+            _ = kill_process(server, Signal::STOP);
+            // Calls of the kernel that are under way come to their end first.
+            std::thread::sleep(Duration::from_millis(5));
+            kept().note_open(&family());
+        }
         self.end();
         if excess.is_of_files {
             kept().shrink();

@@ -198,7 +198,7 @@ impl Stock {
 
     /// Notes which files in `/dev/shm` are open; how much is in open files that have no name any more, there and
     /// on the disk of the scratch folder.
-    fn note_open(&mut self, family: &[Pid]) -> [u64; 2] {
+    pub fn note_open(&mut self, family: &[Pid]) -> [u64; 2] {
         let device = |place: &Path| fs::metadata(place).map(|found| found.dev()).ok();
         let (disk, memory) = (device(&self.scratch), device(Path::new(SHARED)));
         let (mut deleted, mut known) = ([0; 2], HashSet::new());

@@ -1,6 +1,5 @@
 //! Tools that take all they can get: it costs their own namespace, for a moment.
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -81,7 +80,7 @@ def thread_bomb(count: int) -> str:
     time.sleep(8)
     return "survived"
 
-def fill(folder: str, megabytes: int, deleted: bool) -> str:
+def fill(folder: str, megabytes: int, deleted: bool, opened: bool = False) -> str:
     kept = []
     for number in range(megabytes):
         path = os.path.join(folder, "toolman-bomb-%d-%d" % (os.getpid(), number))
@@ -90,6 +89,7 @@ def fill(folder: str, megabytes: int, deleted: bool) -> str:
         file.flush()
         if deleted:
             os.unlink(path)
+        if deleted or opened:
             kept.append(file)
         else:
             file.close()
@@ -102,9 +102,9 @@ def disk_bomb(megabytes: int, deleted: bool) -> str:
     return fill(os.environ["HOME"], megabytes, deleted)
 
 @tool
-def named_memory_bomb(megabytes: int, deleted: bool) -> str:
+def named_memory_bomb(megabytes: int, deleted: bool, opened: bool = False) -> str:
     """Take memory in files."""
-    return fill("/dev/shm", megabytes, deleted)
+    return fill("/dev/shm", megabytes, deleted, opened)
 
 @tool
 def write(name: str, megabytes: int) -> int:
@@ -202,6 +202,13 @@ async fn threads_are_bounded_as_processes_are() {
     assert!(told.contains("threads, where `processes: 24` allows 384"), "{told}");
 }
 
+/// What is left of bombs in the memory that all share.
+fn left_in_memory() -> Vec<String> {
+    let files = std::fs::read_dir("/dev/shm").unwrap().flatten();
+    let names = files.map(|file| file.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with("toolman-bomb")).collect()
+}
+
 #[tokio::test]
 async fn files_that_are_memory_count_as_memory() {
     let _machine = crate::MACHINE.write().await;
@@ -209,9 +216,12 @@ async fn files_that_are_memory_count_as_memory() {
     data.write("bad/tooldock.yaml", "memory_mb: 100\ntimeout: 20\nsandbox: false\n");
     let dock = Dock::start(&data).await;
     // It has them open, so they are laid to its charge.
-    let arguments = json!({"megabytes": 400, "deleted": true});
-    let told = set_off(&dock, "named_memory_bomb", &arguments).await;
-    assert!(told.contains("of more than the 100 MiB that `memory_mb` allows"), "{told}");
+    for deleted in [true, false] {
+        let arguments = json!({"megabytes": 400, "deleted": deleted, "opened": true});
+        let told = set_off(&dock, "named_memory_bomb", &arguments).await;
+        assert!(told.contains("of more than the 100 MiB that `memory_mb` allows"), "{told}");
+        assert_eq!(left_in_memory(), [""; 0], "it was removed");
+    }
 }
 
 #[tokio::test]
@@ -227,10 +237,7 @@ async fn worker_of_root_has_its_own_files_that_are_memory() {
     let told = dock.call("bad", "named_memory_bomb", &arguments).await;
     assert_eq!(told.status, 500, "{told:?}");
     assert!(told.body.contains("holds no more than `memory_mb` allows"), "{told:?}");
-    let outside = std::fs::read_dir("/dev/shm").unwrap().flatten();
-    let names: Vec<_> = outside.map(|file| file.file_name()).collect();
-    let is_left = |name: &OsString| name.to_string_lossy().starts_with("toolman-bomb");
-    assert!(!names.iter().any(is_left), "{names:?}");
+    assert_eq!(left_in_memory(), [""; 0], "nobody else has them");
     let health = dock.ask("GET", "/health", &[], "").await;
     assert!(health.body.contains("own /dev/shm"), "{health:?}");
     assert_eq!(dock.text("good", "hello", &json!({})).await, "Hello, World!");
