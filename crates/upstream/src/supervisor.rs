@@ -24,7 +24,7 @@ use mcp::names::UpstreamName;
 use mcp::rpc::{Outcome, Raw};
 use mcp::version::Era;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::Answer;
@@ -181,15 +181,9 @@ impl Upstream {
         spawner: Arc<Spawner>,
         events: mpsc::Sender<Event>,
     ) -> Upstream {
-        let (inventory, problems, exact) = match &settings.launch {
-            Launch::Worker(worker) => {
-                (Arc::clone(&worker.offer), worker.faults.all(), worker.exact.clone())
-            }
+        let (inventory, problems) = match &settings.launch {
+            Launch::Worker(worker) => (Arc::clone(&worker.offer), worker.faults.all()),
             Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => Default::default(),
-        };
-        let printed = match &settings.launch {
-            Launch::Worker(worker) => worker.log.clone().map(Printed::new),
-            Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => None,
         };
         let status = Status {
             phase: match Upstream::refusal(&settings) {
@@ -211,13 +205,13 @@ impl Upstream {
             inventory: ArcSwap::new(inventory),
             status: watch::Sender::new(status),
             stderr: ArcSwap::default(),
-            printed,
+            printed: worker::log_of(&settings),
             manner: ArcSwapOption::empty(),
             watched: watch::Sender::default(),
             log_level: watch::Sender::default(),
             needed: watch::Sender::new(false),
             turns: worker::Turns::of(&settings),
-            exact: ArcSwap::from_pointee(exact),
+            exact: ArcSwap::from_pointee(worker::exact_of(&settings)),
             settings,
             privates: Privates::default(),
             events,
@@ -281,12 +275,8 @@ impl Upstream {
     /// Makes a request; see [`Connection::call`]. The time of a call is for all of it: a worker's turn and start, too.
     pub async fn call(&self, mut call: Call<'_>) -> Result<Answer, Error> {
         self.check_admitted(&call)?;
-        let began = Instant::now();
-        let _turn = self.turn(call.timeout).await?;
-        let connection = self.connection_for(&call, began).await?;
-        if self.is_worker() {
-            call.timeout = self.left(call.timeout, began)?;
-        }
+        let _turn = self.turn(&mut call).await?;
+        let connection = self.connection_for(&mut call).await?;
         match connection.call(&call).await {
             // It was not processed, so it may be made again.
             Err(Error::SessionLost { .. }) => {
@@ -301,18 +291,14 @@ impl Upstream {
     }
 
     /// The conversation that a call belongs to.
-    async fn connection_for(
-        &self,
-        call: &Call<'_>,
-        began: Instant,
-    ) -> Result<Arc<Connection>, Error> {
+    async fn connection_for(&self, call: &mut Call<'_>) -> Result<Arc<Connection>, Error> {
         match &call.relay {
             Some(relay) if self.0.settings.session == SessionChoice::PerClient => {
                 Box::pin(self.private(relay)).await
             }
             _ => match self.0.connection.load_full() {
                 Some(connection) => Ok(connection),
-                None if self.is_worker() => Box::pin(self.awoken(call.timeout, began)).await,
+                None if self.is_worker() => Box::pin(self.awoken(call)).await,
                 None => Err(self.down()),
             },
         }
@@ -329,7 +315,7 @@ impl Upstream {
             if let Some(relay) = &call.relay {
                 self.forget_conversation(relay.client, old);
             }
-            return self.connection_for(call, Instant::now()).await;
+            return self.connection_for(&mut call.clone()).await;
         }
         let mut status = self.0.status.subscribe();
         let renewing = async {

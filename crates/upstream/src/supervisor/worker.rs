@@ -14,6 +14,7 @@ use crate::connection::{Call, Connection};
 use crate::error::Error;
 use crate::launch::Launch;
 use crate::limits::{FIRST_LINE_MAX, WORKER_RETURN_MAX};
+use crate::printed::Printed;
 use crate::python::Rate;
 use crate::python::protocol::{Failure, ToolFault};
 
@@ -127,19 +128,22 @@ impl Upstream {
         self.0.exact.load_full()
     }
 
-    /// What is left of a call's time, if anything is; moments do not count.
-    pub(super) fn left(&self, all: Duration, began: Instant) -> Result<Duration, Error> {
+    /// Takes off a call's time what it has waited, if anything is left then; moments do not count.
+    fn take_off(&self, began: Instant, call: &mut Call<'_>) -> Result<(), Error> {
         let waited = began.elapsed();
-        let left = if waited < MOMENT { all } else { all.saturating_sub(waited) };
-        if left.is_zero() { Err(self.late(all)) } else { Ok(left) }
+        if waited >= MOMENT {
+            call.timeout = call.timeout.saturating_sub(waited);
+        }
+        if call.timeout.is_zero() { Err(self.late()) } else { Ok(()) }
     }
 
-    fn late(&self, waited: Duration) -> Error {
-        Error::Timeout { upstream: self.name().clone(), waited }
+    fn late(&self) -> Error {
+        let (upstream, waited) = (self.name().clone(), self.0.settings.call_timeout);
+        Error::Timeout { upstream, waited }
     }
 
-    /// Waits for the right to call, for so long at most.
-    pub(super) async fn turn(&self, most: Duration) -> Result<Turn<'_>, Error> {
+    /// Waits for the right to call; what that takes is taken off the call's time.
+    pub(super) async fn turn(&self, call: &mut Call<'_>) -> Result<Turn<'_>, Error> {
         let turns = &self.0.turns;
         let Some(at_once) = &turns.at_once else { return Ok(Turn { _permit: None }) };
         if turns.rate.as_ref().is_some_and(|rate| !rate.admits()) {
@@ -153,25 +157,27 @@ impl Upstream {
             let limit = turns.calls_max + turns.waiting_max;
             return Err(Error::Busy { upstream: self.name().clone(), limit });
         }
-        let waiting = timeout(most, at_once.acquire()).await;
+        let began = Instant::now();
+        let waiting = timeout(call.timeout, at_once.acquire()).await;
         drop(waiter);
+        self.take_off(began, call)?;
         // It is never closed.
-        waiting.map(|permit| Turn { _permit: permit.ok() }).map_err(|_| self.late(most))
+        waiting.map(|permit| Turn { _permit: permit.ok() }).map_err(|_| self.late())
     }
 
     /// Starts a worker that rests, and waits for one that is being started or has just ended: no longer than the call
-    /// may take.
-    pub(super) async fn awoken(
-        &self,
-        all: Duration,
-        began: Instant,
-    ) -> Result<Arc<Connection>, Error> {
+    /// may take, of whose time it is taken off.
+    pub(super) async fn awoken(&self, call: &mut Call<'_>) -> Result<Arc<Connection>, Error> {
         self.need(true);
-        let startup = self.0.settings.startup_timeout;
-        let left = self.left(all, began)?;
-        let late = || if left < startup { self.late(all) } else { self.down() };
+        let began = Instant::now();
+        let (startup, left) = (self.0.settings.startup_timeout, call.timeout);
+        let late = || if left < startup { self.late() } else { self.down() };
         tokio::select! {
-            back = timeout(startup.min(left), self.back()) => back.unwrap_or_else(|_| Err(late())),
+            back = timeout(startup.min(left), self.back()) => {
+                let connection = back.unwrap_or_else(|_| Err(late()))?;
+                self.take_off(began, call)?;
+                Ok(connection)
+            }
             () = self.0.stopped.cancelled() => {
                 let (upstream, reason) = (self.name().clone(), "was replaced; try again".into());
                 Err(Error::Down { upstream, reason })
@@ -196,5 +202,21 @@ impl Upstream {
                 return Err(self.down());
             }
         }
+    }
+}
+
+/// Where is kept what a worker prints, if it is one.
+pub(super) fn log_of(settings: &Settings) -> Option<Arc<Printed>> {
+    match &settings.launch {
+        Launch::Worker(worker) => worker.log.clone().map(Printed::new),
+        Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => None,
+    }
+}
+
+/// The tools whose schema alone tells what they take, as far as the files of a worker say.
+pub(super) fn exact_of(settings: &Settings) -> Vec<String> {
+    match &settings.launch {
+        Launch::Worker(worker) => worker.exact.clone(),
+        Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => Vec::new(),
     }
 }
