@@ -139,6 +139,7 @@ impl Plan {
                 remembers: config.performance.cached,
             },
             surface: config.surface,
+            own_name: None,
         };
         let Config { http, endpoints, routes, mut audit, dock, folders, .. } = config;
         if let Some(enabled) = config.rulebook.audits_all {

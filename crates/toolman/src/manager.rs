@@ -173,7 +173,7 @@ fn hours(door: &Door) -> f64 {
 fn open(desk: &Arc<Desk>, spoken: Spoken) -> Gateway {
     let members = vec![manager::tools::all(desk).member()];
     let settings = Settings::new(Surface::Filter, members);
-    Gateway::start(Settings { spoken, ..settings }, &host::spawner())
+    Gateway::start(Settings { spoken, own_name: Some("_system"), ..settings }, &host::spawner())
 }
 
 fn desk(cli: &Cli, wanted: Wanted<'_>) -> anyhow::Result<Desk> {

@@ -6,6 +6,7 @@ mod paths;
 mod sdks;
 mod secrets;
 mod story;
+mod table;
 
 use serde_json::{Value, json};
 use testkit::binary::Folder;
