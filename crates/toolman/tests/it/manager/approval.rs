@@ -171,3 +171,45 @@ async fn deleted_namespace_is_kept_whole_and_can_be_put_back() {
     let listed = manager.done("list_tools", json!({"namespace": "shared"})).await;
     assert_eq!(listed[0]["name"], "hello");
 }
+
+/// Calls the manager that stands beside `toolman up`.
+async fn call_beside(up: &crate::up::Up, tool: &str, arguments: Value) -> Value {
+    let line = up.banner().lines().find(|line| line.contains("toolman-manager")).unwrap();
+    let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap();
+    let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
+    let bearer = format!("Bearer {}", up.token);
+    let headers = [("Authorization", bearer.as_str())];
+    let path = format!("/tools/{tool}");
+    let answer =
+        testkit::http::send(address, "POST", &path, &headers, &arguments.to_string()).await;
+    answer.json()["structuredContent"].clone()
+}
+
+#[tokio::test]
+async fn up_asks_a_person_where_its_configuration_or_environment_says_so() {
+    // The file's word, and above it that of the environment; the traceback of a core in the same process.
+    let broken = tool("broken", "raise KeyError('here')");
+    let arguments = json!({"namespace": "shared", "filename": "b.py", "code": broken});
+    for (text, variable, is_pending) in [
+        ("[dock]\napproval = \"required\"\n", None, true),
+        ("[dock]\napproval = \"required\"\n", Some("auto"), false),
+        ("[dock]\n", Some("required"), true),
+        ("[dock]\n", None, false),
+    ] {
+        let folder = Folder::new(TOOLMAN).with_tools_toml(text);
+        let shared = folder.path().join("data/toolman/tools/shared");
+        std::fs::create_dir_all(&shared).unwrap();
+        std::fs::write(shared.join("hello.py"), HELLO).unwrap();
+        let environment: Vec<_> =
+            variable.map(|value| ("TOOL_APPROVAL", value)).into_iter().collect();
+        let up = crate::up::Up::start_with(&folder, &environment).await;
+        let written = call_beside(&up, "write_tool", arguments.clone()).await;
+        assert_eq!(written["pending"], is_pending, "{text} {variable:?}: {written}");
+        call_beside(&up, "reload_core", json!({})).await;
+        let test = json!({"namespace": "shared", "tool_name": "broken", "input": {}});
+        let tried = call_beside(&up, "test_tool", test).await;
+        assert_eq!(tried["success"], false, "{tried}");
+        let traceback = tried["traceback"].as_str().unwrap_or_default();
+        assert_eq!(traceback.contains("KeyError: 'here'"), !is_pending, "{tried}");
+    }
+}
