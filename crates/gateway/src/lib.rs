@@ -89,6 +89,8 @@ pub struct Settings {
     pub pace: Pace,
     pub surface: Surface,
     pub spoken: Spoken,
+    /// What clients may call all that there is, where they name a namespace.
+    pub own_name: Option<&'static str>,
 }
 
 impl Settings {
@@ -104,6 +106,7 @@ impl Settings {
             pace: Pace::default(),
             surface,
             spoken: Spoken::default(),
+            own_name: None,
         }
     }
 }
@@ -151,6 +154,7 @@ struct Shared {
     memory: Memory,
     scope: Arc<Scope>,
     spoken: Spoken,
+    own_name: Option<&'static str>,
     members: ArcSwap<Members>,
     starter: Starter,
     /// Counts how often they were exchanged.
@@ -232,6 +236,7 @@ impl Gateway {
             memory: Memory::new(settings.pace.remembers),
             scope: Arc::clone(&scope),
             spoken: settings.spoken,
+            own_name: settings.own_name,
             clients: Mutex::new(Clients {
                 connected: HashMap::new(),
                 principals: HashMap::new(),

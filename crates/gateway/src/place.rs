@@ -52,7 +52,8 @@ impl Gateway {
         namespace: Option<&str>,
     ) -> Result<Place, Misplaced> {
         let rights = self.rights_at(place, caller)?;
-        let Some(named) = namespace else {
+        let named = namespace.filter(|named| Some(*named) != self.0.own_name);
+        let Some(named) = named else {
             let needs_one =
                 place.scope.surface == Surface::Namespace && place.scope.namespace.is_none();
             if needs_one {

@@ -3,6 +3,7 @@
 //! The kernel resolves each path, from an open folder, without `..`, links and other file systems' tricks; there
 //! is no moment between looking and opening.
 
+use std::ffi::CString;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
@@ -17,7 +18,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::error::Error;
-use crate::limits::{DEPTH_MAX, ENTRIES_MAX, LOCK_PAUSE, LOCK_WAIT_MAX};
+use crate::limits::{ENTRIES_MAX, LOCK_PAUSE, LOCK_WAIT_MAX};
 
 const BENEATH: ResolveFlags =
     ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
@@ -175,10 +176,19 @@ impl Root {
         let (parent, name) = self.parent(path)?;
         let gone = format!(".gone-{}-{name}", std::process::id());
         let wrong = |error: Errno| failed(path, "removed", error.into());
-        _ = empty(&parent, &gone, 0);
+        _ = empty(&parent, &gone);
         renameat_with(&parent, name, &parent, &gone, RenameFlags::NOREPLACE).map_err(wrong)?;
-        empty(&parent, &gone, 0).map_err(wrong)?;
+        empty(&parent, &gone).map_err(wrong)?;
         Ok(true)
+    }
+
+    /// Removes what killed processes left in a folder: files that were never finished, or folders that were to go.
+    pub fn sweep(&self, path: &str, prefix: &str) -> Result<(), Error> {
+        for name in self.names(path)?.iter().filter(|name| name.starts_with(prefix)) {
+            let Some(folder) = self.resolve(path, FOLDER)? else { return Ok(()) };
+            empty(&folder, name).map_err(|error| failed(path, "swept", error.into()))?;
+        }
+        Ok(())
     }
 
     /// Gives a folder another name, which nothing has yet.
@@ -186,6 +196,16 @@ impl Root {
         let ((old, old_name), (new, new_name)) = (self.parent(from)?, self.parent(to)?);
         renameat_with(&old, old_name, &new, new_name, RenameFlags::NOREPLACE)
             .map_err(|error| failed(to, "made", error.into()))
+    }
+
+    /// Moves a folder beneath another root; whether that can be: not if something is there, or it is on another disk.
+    pub fn hand_over(&self, from: &str, root: &Root, to: &str) -> Result<bool, Error> {
+        let ((old, old_name), (new, new_name)) = (self.parent(from)?, root.parent(to)?);
+        match renameat_with(&old, old_name, &new, new_name, RenameFlags::NOREPLACE) {
+            Ok(()) => Ok(true),
+            Err(Errno::XDEV | Errno::EXIST) => Ok(false),
+            Err(error) => Err(failed(from, "moved", error.into())),
+        }
     }
 
     /// Waits to be the only one who holds a file for that; until it is dropped. It says who holds it.
@@ -213,7 +233,8 @@ impl Root {
         Ok(file)
     }
 
-    fn folder(&self, path: &str) -> Result<OwnedFd, Error> {
+    /// Opens a folder that must be there.
+    pub fn folder(&self, path: &str) -> Result<OwnedFd, Error> {
         let folder = self.resolve(path, FOLDER)?;
         folder.ok_or_else(|| Error::Path {
             path: path.into(),
@@ -257,27 +278,51 @@ fn check(path: &str) -> Result<(), Error> {
     Ok(())
 }
 
-fn empty(parent: &OwnedFd, name: &str, depth: usize) -> rustix::io::Result<()> {
-    if depth > DEPTH_MAX {
-        return Err(Errno::NAMETOOLONG);
-    }
-    let folder = match openat2(parent, name, FOLDER, Mode::empty(), BENEATH) {
-        Ok(folder) => folder,
-        Err(Errno::NOTDIR | Errno::LOOP) => return unlinkat(parent, name, AtFlags::empty()),
-        Err(error) => return Err(error),
-    };
-    for entry in Dir::read_from(&folder)? {
-        let entry = entry?;
-        let Ok(name) = entry.file_name().to_str() else {
-            unlinkat(&folder, entry.file_name(), AtFlags::empty())?;
-            continue;
+/// Removes a folder, or whatever is there, with all that is in it: folders within it are moved up beside it first, so
+/// that no depth is too deep and no name too long.
+fn empty(parent: &OwnedFd, name: &str) -> rustix::io::Result<()> {
+    let mut open = vec![CString::new(name).map_err(|_| Errno::INVAL)?];
+    let mut moved = 0_u64;
+    while let Some(name) = open.pop() {
+        let folder = match openat2(parent, &name, FOLDER, Mode::empty(), BENEATH) {
+            Ok(folder) => folder,
+            Err(Errno::NOENT) => continue,
+            Err(Errno::NOTDIR | Errno::LOOP) => {
+                unlinkat(parent, &name, AtFlags::empty())?;
+                continue;
+            }
+            Err(error) => return Err(error),
         };
-        if name != "." && name != ".." {
-            empty(&folder, name, depth + 1)?;
+        let first = open.len();
+        for entry in Dir::read_from(&folder)? {
+            let entry = entry?;
+            let inner = entry.file_name();
+            if matches!(inner.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            match unlinkat(&folder, inner, AtFlags::empty()) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(Errno::ISDIR | Errno::PERM) => {
+                    moved += 1;
+                    let mut beside = name.to_bytes().to_vec();
+                    beside.truncate(100);
+                    beside.extend(format!("-{moved}").bytes());
+                    let beside = CString::new(beside).map_err(|_| Errno::INVAL)?;
+                    renameat_with(&folder, inner, parent, &beside, RenameFlags::NOREPLACE)?;
+                    open.push(beside);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        drop(folder);
+        match unlinkat(parent, &name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            // Its listing changed meanwhile: once more, after what came out of it.
+            Err(Errno::NOTEMPTY) if open.len() > first => open.insert(first, name),
+            Err(error) => return Err(error),
         }
     }
-    drop(folder);
-    unlinkat(parent, name, AtFlags::REMOVEDIR)
+    Ok(())
 }
 
 fn vanished(path: &str) -> Error {

@@ -1,6 +1,7 @@
 //! The desk: what all tools of the manager work with.
 
 use std::collections::HashMap;
+use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -97,9 +98,14 @@ impl Desk {
     /// Opens the data directory. Where sources come from is taken from the environment.
     pub fn open(equipment: Equipment) -> Result<Desk, Error> {
         let Equipment { places, core, safe, spawner, approval, shown, clock } = equipment;
+        let (data, tools) = (Root::open(&places.data)?, Root::open(&places.tools)?);
+        // What killed managers did not get rid of.
+        for folder in ["repos", "venvs", "scratch", "served", "pending", "deleted"] {
+            _ = data.sweep(folder, ".gone-");
+        }
         Ok(Desk {
-            data: Root::open(&places.data)?,
-            tools: Root::open(&places.tools)?,
+            data,
+            tools,
             core,
             safe,
             spawner,
@@ -138,7 +144,12 @@ impl Desk {
     pub fn folder(&self, name: &str) -> Result<Folder, Error> {
         let namespace = self.namespace(name)?;
         let (name, shown) = check_name(namespace.as_str()).map_err(Error::NamespaceName)?;
-        Ok(read(name, shown, self.tools.path().join(namespace.as_str())))
+        // By the folder that is open, so that nobody can put another one into its place meanwhile.
+        let opened = self.tools.folder(namespace.as_str())?;
+        let path = PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()));
+        let mut folder = read(name, shown, path);
+        folder.path = self.tools.path().join(namespace.as_str());
+        Ok(folder)
     }
 
     /// The Python of a namespace, or of those that name none.

@@ -6,8 +6,8 @@ use std::time::Duration;
 pub const FILE_BYTES_MAX: usize = 1024 * 1024;
 /// Names in one folder that are looked at.
 pub const ENTRIES_MAX: usize = 10_000;
-/// How deep folders that are removed may be nested.
-pub const DEPTH_MAX: usize = 64;
+/// Deleted namespaces that are kept; the oldest go first.
+pub const DELETED_MAX: usize = 20;
 /// How long a call of one of our tools may take: packages may have to be installed.
 pub const CALL_TIME_MAX: Duration = Duration::from_mins(11);
 /// Calls of our tools at once; more wait.

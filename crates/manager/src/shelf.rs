@@ -9,7 +9,7 @@ use config::dock::Approval;
 use crate::beneath::Root;
 use crate::error::Error;
 use crate::history::{Author, History};
-use crate::limits::FILE_BYTES_MAX;
+use crate::limits::{DELETED_MAX, FILE_BYTES_MAX};
 
 /// The folders that files are moved between.
 pub struct Shelf<'a> {
@@ -78,6 +78,9 @@ impl Shelf<'_> {
         text: &str,
         (by, deed): (Author, &str),
     ) -> Result<(), Error> {
+        // Nobody else writes now, so these are of writers that were killed.
+        self.tools.sweep(namespace, ".new-")?;
+        self.data.sweep(&format!("history/{namespace}/{file}"), ".new-")?;
         let history = self.remember(namespace, file)?;
         // Killed after this, the text is known but not served.
         history.record(Some(text), by, deed, (self.clock)())?;
@@ -162,6 +165,37 @@ impl Shelf<'_> {
             history.record(None, by, "deleted", (self.clock)())?;
         }
         Ok(was_waiting || was_served)
+    }
+
+    /// Takes a namespace out of service at once, whole, and keeps it in `deleted` of the data directory; where that is
+    /// on another disk, only what is in the history can be brought back.
+    pub fn put_away(&self, namespace: &str) -> Result<(), Error> {
+        let _lock = self.lock()?;
+        let files = self.tools.names(namespace)?;
+        for file in &files {
+            // A link or a pipe was never ours to read.
+            if matches!(self.served(namespace, file), Ok(Some(_))) {
+                self.remember(namespace, file)?;
+            }
+        }
+        let time: String = (self.clock)().chars().filter(char::is_ascii_alphanumeric).collect();
+        self.data.make_folder("deleted")?;
+        let kept = format!("deleted/{time}-{namespace}");
+        if !self.tools.hand_over(namespace, self.data, &kept)? {
+            self.tools.remove_folder(namespace)?;
+        }
+        for file in &files {
+            let history = History::of(self.data, namespace, file);
+            if !history.versions()?.is_empty() {
+                history.record(None, Author::Model, "deleted", (self.clock)())?;
+            }
+        }
+        let all: Vec<String> = self.data.names("deleted")?;
+        let surplus = all.len().saturating_sub(DELETED_MAX);
+        for name in all.iter().filter(|name| !name.starts_with('.')).take(surplus) {
+            self.data.remove_folder(&format!("deleted/{name}"))?;
+        }
+        Ok(())
     }
 
     /// Sees to it that what is served is in the history.

@@ -27,6 +27,8 @@ use crate::limits::CALL_TIME_MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     Reads,
+    /// As `Reads`, but at other machines.
+    Asks,
     /// Twice is like once.
     Writes,
     /// What was there is gone.
@@ -77,10 +79,10 @@ impl Described<'_> {
         let effect = self.effect;
         let hints = json!({
             "title": self.title,
-            "readOnlyHint": effect == Effect::Reads,
+            "readOnlyHint": matches!(effect, Effect::Reads | Effect::Asks),
             "destructiveHint": matches!(effect, Effect::Destroys | Effect::Runs),
             "idempotentHint": effect != Effect::Runs,
-            "openWorldHint": matches!(effect, Effect::Fetches | Effect::Runs),
+            "openWorldHint": matches!(effect, Effect::Asks | Effect::Fetches | Effect::Runs),
         });
         Tool::new(self.name, self.description, &schema, call)
             .titled(self.title)

@@ -17,6 +17,8 @@ pub const PATH_PARTS_MAX: usize = 64;
 pub const EXTENSION_BYTES_MAX: u64 = 64 * 1024;
 /// A larger file is listed, and not looked into.
 pub const SOURCE_BYTES_MAX: u64 = 4 << 20;
+/// A larger file whose name says nothing is not guessed at.
+pub const GUESSED_BYTES_MAX: u64 = 256 << 10;
 /// All that is looked into.
 pub const SOURCES_BYTES_MAX: u64 = 64 << 20;
 /// A file whose parsing takes longer is left out.

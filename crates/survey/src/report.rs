@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::error::Error;
 use crate::languages::{self, Share};
-use crate::limits::{SOURCE_BYTES_MAX, SOURCES_BYTES_MAX, SURVEY_TIME_MAX};
+use crate::limits::{GUESSED_BYTES_MAX, SOURCE_BYTES_MAX, SOURCES_BYTES_MAX, SURVEY_TIME_MAX};
 use crate::manifests::{self, Dependencies};
 use crate::path::extension;
 use crate::source::Grammar;
@@ -104,7 +104,17 @@ impl Survey<'_> {
         // What is no text has nothing to say here.
         let Ok(text) = folder::read(self.root, path, SOURCE_BYTES_MAX) else { return };
         self.bytes_read += bytes;
-        if let Some(language) = languages::of(path, &text) {
+        let mut language = languages::of(path, &text);
+        // Translations of Qt end in `.ts` too.
+        let is_markup = text.trim_start().starts_with("<?xml");
+        let named = Grammar::of(path).filter(|_| !is_markup);
+        let mut grammar = named.or_else(|| Grammar::by_name(language?));
+        let has_extension = path.rsplit('/').next().is_some_and(|name| name.contains('.'));
+        if language.is_none() && !has_extension && bytes < GUESSED_BYTES_MAX {
+            grammar = Grammar::by_content(path, &text, self.until);
+            language = grammar.map(Grammar::name);
+        }
+        if let Some(language) = language {
             *self.bytes.entry(language).or_default() += bytes;
         }
         if manifests::is_manifest(path) {
@@ -112,7 +122,10 @@ impl Survey<'_> {
             self.packages.push((package.to_owned(), manifests::dependencies(path, &text)));
         }
         if !is_test(path) {
-            self.source(path, text);
+            let is_disproved = self.source(path, text, grammar);
+            if let Some(counted) = language.and_then(|language| self.bytes.get_mut(language)) {
+                *counted -= if is_disproved { bytes } else { 0 };
+            }
         }
     }
 
@@ -126,7 +139,8 @@ impl Survey<'_> {
         }
     }
 
-    fn source(&mut self, path: &str, text: String) {
+    /// Looks into a file; whether it is not written in what it was taken for.
+    fn source(&mut self, path: &str, text: String, grammar: Option<Grammar>) -> bool {
         if extension(path) == "rs" {
             match self.sources.rust.add(path, &text) {
                 Some(mut told) => {
@@ -135,16 +149,17 @@ impl Survey<'_> {
                 }
                 None => self.notes.push(format!("`{path}` is nested too deeply to be looked into")),
             }
-            return;
+            return false;
         }
         if let Some(document) = openapi::document(path, &text) {
             self.hosts.extend(openapi::hosts(&document));
             self.documents.push((path.to_owned(), text, document));
-            return;
+            return false;
         }
         let is_declaration = path.ends_with(".d.ts") || extension(path) == "pyi";
-        let Some(grammar) = Grammar::of(path).filter(|_| !is_declaration) else { return };
+        let Some(grammar) = grammar.filter(|_| !is_declaration) else { return false };
         match grammar.parse(path, text, self.until) {
+            Some(parsed) if parsed.is_mostly_wrong() => return true,
             Some(parsed) => {
                 hosts::collect(&parsed, &mut self.hosts);
                 variables::collect(grammar, &parsed, &mut self.variables);
@@ -152,6 +167,7 @@ impl Survey<'_> {
             }
             None => self.notes.push(format!("`{path}` takes too long to be parsed")),
         }
+        false
     }
 
     fn report(mut self, files: Vec<String>) -> Report {
@@ -179,6 +195,7 @@ impl Survey<'_> {
         let framework =
             manifests::framework(&dependencies).or(is_described_only.then_some("openapi"));
         self.variables.retain(|name| variables::looks_secret(name));
+        self.bytes.retain(|_, bytes| *bytes > 0);
         let languages = languages::shares(self.bytes);
         Report {
             language: languages.first().map(|share| share.language),

@@ -41,6 +41,43 @@ impl Grammar {
         }
     }
 
+    /// By what the text says, where its name says nothing: all of it must make sense.
+    pub fn by_content(path: &str, text: &str, until: Instant) -> Option<Grammar> {
+        let starts = |words: &[&str]| {
+            text.lines().take(400).any(|line| words.iter().any(|word| line.starts_with(word)))
+        };
+        let ways = [
+            (Grammar::Go, starts(&["package "])),
+            (Grammar::Python, starts(&["import ", "from ", "def ", "class ", "async def "])),
+            (Grammar::TypeScript, starts(&["import ", "const ", "export ", "function ", "let "])),
+        ];
+        let mut likely = ways.into_iter().filter(|(_, is_likely)| *is_likely);
+        let is_it = |grammar: Grammar| {
+            let parsed = grammar.parse(path, text.to_owned(), until);
+            parsed.is_some_and(|parsed| !parsed.root().has_error())
+        };
+        likely.find_map(|(grammar, _)| is_it(grammar).then_some(grammar))
+    }
+
+    /// By the language that a first line names.
+    pub fn by_name(language: &str) -> Option<Grammar> {
+        match language {
+            "python" => Some(Grammar::Python),
+            "javascript" | "typescript" => Some(Grammar::TypeScript),
+            "go" => Some(Grammar::Go),
+            _ => None,
+        }
+    }
+
+    /// As it is told of.
+    pub fn name(self) -> &'static str {
+        match self {
+            Grammar::Go => "go",
+            Grammar::Python => "python",
+            Grammar::TypeScript => "typescript",
+        }
+    }
+
     fn language(self) -> Language {
         match self {
             Grammar::Go => tree_sitter_go::LANGUAGE.into(),
@@ -72,6 +109,21 @@ impl Parsed {
 
     pub fn word(&self, node: Node) -> &str {
         self.text.get(node.byte_range()).unwrap_or_default()
+    }
+
+    /// Whether most of it makes no sense in the language that it was taken for.
+    pub fn is_mostly_wrong(&self) -> bool {
+        if !self.root().has_error() {
+            return false;
+        }
+        let (mut wrong, mut covered) = (0, 0);
+        self.each(|node, _| {
+            if node.is_error() && node.start_byte() >= covered {
+                wrong += node.byte_range().len();
+                covered = node.end_byte();
+            }
+        });
+        wrong * 2 > self.text.len()
     }
 
     /// Whether there is no time left to look into it.

@@ -161,6 +161,7 @@ impl Plan {
                 remembers: config.performance.cached,
             },
             surface: config.surface,
+            own_name: None,
         };
         let Config { http, endpoints, routes, audit, dock, folders, .. } = config;
         let audit = audit_said(audit, config.rulebook.audits_all);

@@ -240,7 +240,7 @@ fn open(desk: &Arc<Desk>, spoken: Spoken) -> Gateway {
     };
     let members = vec![manager::tools::all(desk).checking(hide).member()];
     let settings = Settings::new(Surface::Filter, members);
-    Gateway::start(Settings { spoken, ..settings }, &desk.spawner)
+    Gateway::start(Settings { spoken, own_name: Some("_system"), ..settings }, &desk.spawner)
 }
 
 fn desk(cli: &Cli, wanted: Wanted<'_>) -> anyhow::Result<Desk> {

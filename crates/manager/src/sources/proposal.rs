@@ -110,6 +110,7 @@ impl Draft {
         let Some((program, first)) = runner(&package.kind) else {
             return Err(Error::Source(format!("packages of `{}` can't be started", package.kind)));
         };
+        check_ways(package, about)?;
         let mut args: Vec<String> =
             first.iter().map(|arg| quoted(arg)).collect::<Result<_, _>>()?;
         let variables = about["environmentVariables"]
@@ -179,16 +180,48 @@ impl Draft {
 
     /// The value of a variable: what the registry says, a secret, or what a person must say.
     fn value(&mut self, name: &str, about: &Value) -> Result<String, Error> {
-        let is_secret = about["isSecret"] == true || about["is_secret"] == true;
         let said = about["value"].as_str().or_else(|| about["default"].as_str());
-        match said.filter(|said| !is_secret && !said.contains('{')) {
-            Some(said) => quoted(said),
-            None if is_secret => {
-                self.secrets.push(name.to_owned());
-                Ok(format!("\"${{secret:{name}}}\""))
-            }
-            None => Ok(self.wanted(name)),
+        match said {
+            Some(said) if said.contains(['{', '}']) => self.filled(said, about),
+            Some(said) if !is_secret(about) => quoted(said),
+            _ if is_secret(about) => Ok(format!("\"{}\"", self.secret(name))),
+            _ => Ok(self.wanted(name)),
         }
+    }
+
+    /// A template such as `Bearer {token}`: what is in braces is a secret, or what a person must say.
+    fn filled(&mut self, template: &str, about: &Value) -> Result<String, Error> {
+        let wrong = || {
+            let shown = mcp::text::shorten(template);
+            Error::Source(format!("the registry says `{shown}`, which can't be understood"))
+        };
+        let mut text = String::new();
+        let mut rest = plain(template)?;
+        while let Some((before, after)) = rest.split_once('{') {
+            let (key, after) = after.split_once('}').ok_or_else(wrong)?;
+            let name = variable_name(&key.to_uppercase().replace(['-', '.'], "_"))?;
+            let own = &about["variables"][key];
+            let default = own["value"].as_str().or_else(|| own["default"].as_str());
+            text += &escaped(before)?;
+            text += &match default {
+                _ if is_secret(about) || is_secret(own) => self.secret(&name),
+                Some(default) => escaped(default)?,
+                None => self.wanted(&name).trim_matches('"').to_owned(),
+            };
+            rest = after;
+        }
+        if rest.contains('}') {
+            return Err(wrong());
+        }
+        Ok(format!("\"{text}{}\"", escaped(rest)?))
+    }
+
+    /// Where a value of the safe is put in.
+    fn secret(&mut self, name: &str) -> String {
+        if !self.secrets.iter().any(|known| known == name) {
+            self.secrets.push(name.to_owned());
+        }
+        format!("${{secret:{name}}}")
     }
 
     /// A variable of the environment, which `toolman check` names as long as it is not set.
@@ -206,6 +239,35 @@ impl Draft {
         self.to_fill.push(name);
         text
     }
+}
+
+fn is_secret(about: &Value) -> bool {
+    about["isSecret"] == true || about["is_secret"] == true
+}
+
+/// Refuses what an entry could not say: another index, other arguments of the runner, another way to speak.
+fn check_ways(package: &Package, about: &Value) -> Result<(), Error> {
+    let name = mcp::text::shorten(&package.identifier);
+    let refused = |what: &str| {
+        Err(Error::Source(format!(
+            "`{name}` {what}, which can't be proposed; write its entry of `tools.toml` by hand"
+        )))
+    };
+    let usual = ["https://registry.npmjs.org", "https://pypi.org", "https://docker.io"];
+    let base = ["registryBaseUrl", "registry_base_url"].iter().find_map(|key| about[*key].as_str());
+    if base.is_some_and(|base| !usual.contains(&base.trim_end_matches('/'))) {
+        return refused("comes from another registry");
+    }
+    let given =
+        ["runtimeArguments", "runtime_arguments"].iter().find_map(|key| about[*key].as_array());
+    if given.is_some_and(|given| !given.is_empty()) {
+        return refused("wants arguments for the program that starts it");
+    }
+    let way = about["transport"]["type"].as_str().unwrap_or("stdio");
+    if way != "stdio" {
+        return refused("does not speak over its standard input and output");
+    }
+    Ok(())
 }
 
 /// The package with its version, as its runner wants it.
@@ -271,6 +333,9 @@ fn plain(text: &str) -> Result<&str, Error> {
 
 /// The same as a string of TOML.
 fn quoted(text: &str) -> Result<String, Error> {
-    let escaped = plain(text)?.replace('\\', "\\\\").replace('"', "\\\"");
-    Ok(format!("\"{escaped}\""))
+    Ok(format!("\"{}\"", escaped(text)?))
+}
+
+fn escaped(text: &str) -> Result<String, Error> {
+    Ok(plain(text)?.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -2,6 +2,8 @@
 //!
 //! Reads what the official registry answers now, and what it answered before its entries were wrapped.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use upstream::fetch::{Wanted, fetch};
 use upstream::remote::Url;
@@ -116,12 +118,24 @@ pub async fn find(settings: &Settings, name: &str) -> Result<Option<Entry>, Erro
     let last = name.rsplit('/').next().unwrap_or(name);
     for query in [name, last] {
         let found = search(settings, query, None, PAGE * REGISTRY_PAGES_MAX).await?;
-        let is_it = |entry: &Entry| {
-            entry.name() == name
-                || entry.packages().iter().any(|(package, _)| package.identifier == name)
-        };
-        if let Some(entry) = found.entries.into_iter().find(is_it) {
-            return Ok(Some(entry));
+        let offers =
+            |entry: &&Entry| entry.packages().iter().any(|(package, _)| package.identifier == name);
+        if let Some(entry) = found.entries.iter().find(|entry| entry.name() == name) {
+            return Ok(Some(entry.clone()));
+        }
+        let offering: Vec<&Entry> = found.entries.iter().filter(offers).collect();
+        let names: BTreeSet<&str> = offering.iter().map(|entry| entry.name()).collect();
+        if names.len() > 1 {
+            // Anybody may publish an entry about anybody's package.
+            let names: Vec<String> = names.into_iter().take(10).map(mcp::text::shorten).collect();
+            return Err(Error::Source(format!(
+                "several servers of the registry offer `{}`: {}; pass the name of the one that you mean",
+                mcp::text::shorten(name),
+                names.join(", ")
+            )));
+        }
+        if let Some(entry) = offering.first() {
+            return Ok(Some((*entry).clone()));
         }
         if query == last {
             break;

@@ -9,9 +9,8 @@ use super::secrets::{Standing, standing};
 use super::{Described, Effect, list, object, text};
 use crate::desk::Desk;
 use crate::error::Error;
-use crate::history::Author;
 use crate::limits::FILE_BYTES_MAX;
-use crate::names::{FileName, NamespaceName};
+use crate::names::NamespaceName;
 
 pub fn tools(desk: &Arc<Desk>) -> Vec<Tool> {
     vec![list_namespaces(desk), create_namespace(desk), delete_namespace(desk)]
@@ -130,15 +129,7 @@ fn delete_namespace(desk: &Arc<Desk>) -> Tool {
 fn deleted(desk: &Desk, name: &str) -> Result<Value, Error> {
     let namespace = desk.namespace(name)?;
     let name = namespace.as_str();
-    let shelf = desk.shelf();
-    for file in desk.tools.names(name)? {
-        // A person can still look at what was there; a link or a pipe was none of it.
-        let is_plain = FileName::parse(&file).is_ok() && shelf.served(name, &file).is_ok();
-        if is_plain {
-            shelf.remove(name, &file, Author::Model)?;
-        }
-    }
-    desk.tools.remove_folder(name)?;
+    desk.shelf().put_away(name)?;
     for parent in ["venvs", "scratch", "served", "pending"] {
         if desk.data.has_folder(parent)? {
             desk.data.remove_folder(&format!("{parent}/{name}"))?;

@@ -144,3 +144,27 @@ fn a() {
     assert_eq!(report.apis_called, ["list.test", "raw.test"]);
     assert_eq!(report.secrets_needed, ["ONE_TOKEN", "TWO_TOKEN"]);
 }
+
+#[test]
+fn languages_are_told_by_what_files_say() {
+    let report = surveyed(&[
+        // By their first line, or by all of it, whatever they are called.
+        ("bin/serve", "#!/usr/bin/env python3\nimport mcp\n@mcp.tool()\ndef a(): 'A.'\n"),
+        (
+            "plain",
+            "import os\nfrom mcp import tool\n\n@tool\ndef b() -> int:\n    'B.'\n    return 1\n",
+        ),
+        ("LICENSE", "import of goods\nand so on, without any warranty; from here on.\n"),
+        // Translations and prose under names that promise something else.
+        ("de.ts", "<?xml version=\"1.0\"?>\n<TS><message>server.tool('c', run)</message></TS>\n"),
+        (
+            "prose.py",
+            &"There is, of course, nothing! to see here; move along (please.\n".repeat(50),
+        ),
+        ("prose.go", &"= Chapter = Of ships, wind & sea: 3 (three) knots! -> north?\n".repeat(50)),
+    ]);
+    let languages: Vec<&str> = report.languages.iter().map(|share| share.language).collect();
+    assert_eq!(languages, ["python"]);
+    let tools: Vec<&str> = report.tools_found.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(tools, ["a", "b"]);
+}

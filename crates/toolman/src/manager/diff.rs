@@ -39,6 +39,9 @@ pub fn diff(old: &str, new: &str) -> String {
         };
         _ = writeln!(text, "{mark} {}", visible(line));
     }
+    if text.is_empty() && old != new {
+        text += "  only the ends of lines differ\n";
+    }
     text
 }
 
@@ -110,6 +113,9 @@ mod tests {
         assert_eq!(diff(old, new), "  …\n  b\n  c\n  d\n- e\n+ E\n  f\n  g\n  h\n");
         assert_eq!(diff("", "x\ny\n"), "+ x\n+ y\n");
         assert_eq!(diff("x\n", ""), "- x\n");
+        for (old, new) in [("x\r\ny\n", "x\ny\n"), ("x\n", "x"), ("x", "x\n")] {
+            assert_eq!(diff(old, new), "  only the ends of lines differ\n");
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod proposals;
 mod sdks;
 mod secrets;
 mod story;
+mod table;
 mod waits;
 
 use serde_json::{Value, json};

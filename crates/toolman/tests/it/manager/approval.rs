@@ -1,5 +1,7 @@
 //! What a model wrote waits for a person, and can be taken back.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use testkit::binary::Folder;
 
@@ -96,22 +98,118 @@ async fn former_versions_are_kept_and_put_in_place_again() {
 
 #[tokio::test]
 async fn manager_that_is_killed_while_it_writes_leaves_the_old_or_the_new_file() {
-    let data = Data::new(&[("shared/hello.py", HELLO)]);
+    let data = Data::new(&[("shared/t.py", &tool("t", "return \"none\""))]);
     let file = data.path().join("tools/shared/t.py");
-    for round in 0..12_u64 {
+    let log = data.path().join("history/shared/t.py/log.jsonl");
+    let (mut old, mut new) = (0, 0);
+    let mut moment = Duration::from_millis(150);
+    let mut round = 0_u32;
+    // At the moment that matters: later if it was too early, else earlier.
+    while round < 16 || (round < 60 && (old < 3 || new < 3)) {
         let mut manager = Manager::start(&data, &[("TOOL_APPROVAL", "auto")]).await;
-        let code = tool("t", &format!("return \"{round}{}\"", "x".repeat(20_000)));
+        let code = tool("t", &format!("return \"{round}{}\"", "x".repeat(200_000)));
+        let before = std::fs::read_to_string(&file).unwrap();
         let writing = written("t.py", &code);
         tokio::select! {
             _ = manager.call("write_tool", &writing) => {}
-            () = tokio::time::sleep(std::time::Duration::from_millis(60 + round * 15)) => {}
+            () = tokio::time::sleep(moment) => {}
         }
         manager.child.kill().await.unwrap();
-        if let Ok(text) = std::fs::read_to_string(&file) {
-            assert!(text.starts_with("from fastmcp") && text.ends_with("x\"\n"), "round {round}");
+        let after = std::fs::read_to_string(&file).unwrap();
+        let step = moment / (4 + round % 8);
+        if after == before {
+            old += 1;
+            moment += step;
+        } else {
+            assert!(after == code, "round {round}: the new one, whole");
+            new += 1;
+            moment -= step;
         }
+        for line in std::fs::read_to_string(&log).unwrap_or_default().lines() {
+            serde_json::from_str::<Value>(line).unwrap();
+        }
+        round += 1;
     }
+    assert!(old > 0 && new > 0, "both happen: {old} old, {new} new");
     let manager = Manager::start(&data, &[("TOOL_APPROVAL", "auto")]).await;
     let last = manager.done("write_tool", written("t.py", &tool("t", "return text"))).await;
     assert_eq!(last["written"], true, "a lock of the dead holds nobody up");
+    for folder in ["tools/shared", "history/shared/t.py"] {
+        let names = std::fs::read_dir(data.path().join(folder)).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let left: Vec<_> = names.filter(|name| name.starts_with('.')).collect();
+        assert!(left.is_empty(), "{folder}: {left:?}");
+    }
+}
+
+#[tokio::test]
+async fn deleted_namespace_is_kept_whole_and_can_be_put_back() {
+    let data = Data::new(&[
+        ("shared/hello.py", HELLO),
+        ("shared/_private.py", "x = 1\n"),
+        ("shared/requirements.txt", "idna==3.10\n"),
+        ("shared/data/table.csv", "a,b\n"),
+    ]);
+    let left_over = data.path().join("deleted/.gone-1-x");
+    std::fs::create_dir_all(left_over.join("y")).unwrap();
+    let manager = Manager::start(&data, &[("TOOL_APPROVAL", "auto")]).await;
+    assert!(!left_over.exists(), "what a killed one left is swept up");
+    manager.done("delete_namespace", json!({"name": "shared"})).await;
+    let served = data.path().join("tools/shared");
+    assert!(!served.exists());
+    let deleted = std::fs::read_dir(data.path().join("deleted")).unwrap();
+    let deleted: Vec<_> = deleted.map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(deleted.len(), 1, "{deleted:?}");
+    for file in ["hello.py", "_private.py", "requirements.txt", "data/table.csv"] {
+        assert!(deleted[0].join(file).exists(), "{file}");
+    }
+    let (code, said) = run(&data, &["revert", "shared", "hello.py"]).await;
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(std::fs::read_to_string(served.join("hello.py")).unwrap(), HELLO);
+    std::fs::remove_dir_all(&served).unwrap();
+    std::fs::rename(&deleted[0], &served).unwrap();
+    let listed = manager.done("list_tools", json!({"namespace": "shared"})).await;
+    assert_eq!(listed[0]["name"], "hello");
+}
+
+/// Calls the manager that stands beside `toolman up`.
+async fn call_beside(up: &crate::up::Up, tool: &str, arguments: Value) -> Value {
+    let line = up.banner().lines().find(|line| line.contains("toolman-manager")).unwrap();
+    let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap();
+    let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
+    let bearer = format!("Bearer {}", up.token);
+    let headers = [("Authorization", bearer.as_str())];
+    let path = format!("/tools/{tool}");
+    let answer =
+        testkit::http::send(address, "POST", &path, &headers, &arguments.to_string()).await;
+    answer.json()["structuredContent"].clone()
+}
+
+#[tokio::test]
+async fn up_asks_a_person_where_its_configuration_or_environment_says_so() {
+    // The file's word, and above it that of the environment; the traceback of a core in the same process.
+    let broken = tool("broken", "raise KeyError('here')");
+    let arguments = json!({"namespace": "shared", "filename": "b.py", "code": broken});
+    for (text, variable, is_pending) in [
+        ("[dock]\napproval = \"required\"\n", None, true),
+        ("[dock]\napproval = \"required\"\n", Some("auto"), false),
+        ("[dock]\n", Some("required"), true),
+        ("[dock]\n", None, false),
+    ] {
+        let folder = Folder::new(TOOLMAN).with_tools_toml(text);
+        let shared = folder.path().join("data/toolman/tools/shared");
+        std::fs::create_dir_all(&shared).unwrap();
+        std::fs::write(shared.join("hello.py"), HELLO).unwrap();
+        let environment: Vec<_> =
+            variable.map(|value| ("TOOL_APPROVAL", value)).into_iter().collect();
+        let up = crate::up::Up::start_with(&folder, &environment).await;
+        let written = call_beside(&up, "write_tool", arguments.clone()).await;
+        assert_eq!(written["pending"], is_pending, "{text} {variable:?}: {written}");
+        call_beside(&up, "reload_core", json!({})).await;
+        let test = json!({"namespace": "shared", "tool_name": "broken", "input": {}});
+        let tried = call_beside(&up, "test_tool", test).await;
+        assert_eq!(tried["success"], false, "{tried}");
+        let traceback = tried["traceback"].as_str().unwrap_or_default();
+        assert_eq!(traceback.contains("KeyError: 'here'"), !is_pending, "{tried}");
+    }
 }

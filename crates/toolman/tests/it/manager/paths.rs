@@ -136,3 +136,83 @@ async fn links_out_of_the_folder_are_neither_read_nor_written_nor_followed() {
     assert_eq!(left, ["secret.py"], "nothing outside was written or removed");
     assert_eq!(fs::read_to_string(outside.path().join("secret.py")).unwrap(), "hush = 1\n");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn folder_that_is_swapped_for_a_link_meanwhile_leads_nowhere() {
+    let (data, _core, manager) = both(&[("shared/hello.py", HELLO)]).await;
+    let outside = tempfile::TempDir::new().unwrap();
+    let hush = tool("hush", "return text").replace("Do hush", "canary-91d2");
+    fs::write(outside.path().join("hello.py"), &hush).unwrap();
+    let tools = data.path().join("tools");
+    symlink(outside.path(), tools.join(".link")).unwrap();
+    let is_over = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let swapping = std::thread::spawn({
+        let (tools, is_over) = (tools.clone(), std::sync::Arc::clone(&is_over));
+        move || {
+            use rustix::fs::{CWD, RenameFlags, renameat_with};
+            let (one, other) = (tools.join("shared"), tools.join(".link"));
+            let mut swaps = 0_u32;
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                renameat_with(CWD, &one, CWD, &other, RenameFlags::EXCHANGE).unwrap();
+                swaps += 1;
+            }
+            swaps
+        }
+    });
+    let (mut done, mut refused) = (0, 0);
+    for round in 0..200 {
+        let file = json!({"namespace": "shared", "filename": "hello.py"});
+        let answer = match round % 10 {
+            0 => {
+                let code = json!({"namespace": "shared", "filename": "new.py", "code": HELLO});
+                manager.call("write_tool", &code).await
+            }
+            1 => manager.call("list_tools", &json!({"namespace": "shared"})).await,
+            2 => {
+                manager
+                    .call("delete_tool", &json!({"namespace": "shared", "filename": "new.py"}))
+                    .await
+            }
+            _ => manager.call("get_tool_source", &file).await,
+        };
+        if answer["isError"] == true {
+            refused += 1;
+        } else {
+            done += 1;
+        }
+        assert!(!answer.to_string().contains("canary-91d2"), "{answer}");
+    }
+    is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+    let swaps = swapping.join().unwrap();
+    assert!(
+        swaps > 100 && done > 0 && refused > 0,
+        "{swaps} swaps, {done} done, {refused} refused"
+    );
+    let left = fs::read_dir(outside.path()).unwrap().flatten().map(|entry| entry.file_name());
+    assert_eq!(left.collect::<Vec<_>>(), ["hello.py"]);
+    assert_eq!(fs::read_to_string(outside.path().join("hello.py")).unwrap(), hush);
+}
+
+#[tokio::test]
+async fn folder_with_any_depth_and_any_name_can_be_replaced() {
+    let around = tempfile::TempDir::new().unwrap();
+    let repository = crate::sources::repository(around.path());
+    let manager = crate::sources::Manager::of_folder(around.path()).await;
+    let analyse = json!({"repo_url": repository.display().to_string(), "refresh": true});
+    manager.call("analyze_repo", analyse.clone()).await.unwrap();
+    let repos = manager.path().join("repos");
+    let clone = fs::read_dir(&repos).unwrap().next().unwrap().unwrap().path().join("source");
+    let odd = std::os::unix::ffi::OsStringExt::from_vec(b"odd-\xff".to_vec());
+    let mut deep: std::path::PathBuf = clone.join::<std::ffi::OsString>(odd);
+    for _ in 0..300 {
+        deep.push("d");
+    }
+    fs::create_dir_all(&deep).unwrap();
+    fs::write(deep.join("file"), "x").unwrap();
+    fs::create_dir_all(repos.join(".gone-1-left/over")).unwrap();
+    manager.call("analyze_repo", analyse).await.unwrap();
+    let names = fs::read_dir(&repos).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
+    names.retain(|name| name != ".gone-1-left");
+    assert_eq!(names.len(), 1, "{names:?}");
+}

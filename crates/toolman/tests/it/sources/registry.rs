@@ -231,3 +231,81 @@ async fn what_the_registry_says_can_reach_nothing_else() {
     }
     assert!(!manager.path().join("proposals/evil.json").exists());
 }
+
+#[tokio::test]
+async fn image_is_described_and_not_pulled() {
+    // TD-141
+    let site = Site::start().await;
+    let manager = Manager::of_site(&site).await;
+    let image = json!({"registryType": "oci", "identifier": "docker.io/a/four", "version": "4.0",
+        "environmentVariables": [{"name": "FOUR_TOKEN", "isSecret": true}, {"name": "REGION"}]});
+    let entry = json!({"name": "io.github.d/four", "packages": [image],
+        "repository": {"url": "https://127.0.0.1/d/four"}});
+    site.offer_servers("io.github.d%2Ffour", &[entry]);
+    let arguments = json!({"package": "io.github.d/four", "namespace": "four"});
+    let told = manager.call("install_from_registry", arguments).await.unwrap();
+    assert_eq!((&told["language"], &told["version"]), (&Value::Null, &json!("4.0")));
+    assert_eq!(told["secrets_needed"], json!(["FOUR_TOKEN"]));
+    let notes = told["notes"].to_string();
+    for words in ["described and not pulled", "no public address", "the variables REGION"] {
+        assert!(notes.contains(words), "{notes}");
+    }
+}
+
+#[tokio::test]
+async fn templates_of_the_registry_keep_their_words_and_their_secrets() {
+    let site = Site::start().await;
+    let manager = Manager::of_site(&site).await;
+    let headers = json!([
+        {"name": "Authorization", "value": "Bearer {token}", "isSecret": true},
+        {"name": "X-Key", "value": "{api_key}", "variables": {"api_key": {"isSecret": true}}},
+        {"name": "X-Region", "value": "r-{region}", "variables": {"region": {"default": "eu"}}},
+        {"name": "X-Team", "value": "{team}"},
+    ]);
+    let remote =
+        json!({"type": "streamable-http", "url": "https://five.test/mcp", "headers": headers});
+    site.offer_servers("five", &[json!({"name": "five", "remotes": [remote]})]);
+    let arguments = json!({"package": "five", "namespace": "five"});
+    let proposed = manager.call("install_server", arguments).await.unwrap();
+    let line = "headers = { \"Authorization\" = \"Bearer ${secret:TOKEN}\", \"X-Key\" = \"${secret:API_KEY}\", \
+        \"X-Region\" = \"r-eu\", \"X-Team\" = \"${TEAM}\" }\n";
+    assert!(proposed["entry"].as_str().unwrap().ends_with(line), "{proposed}");
+    assert_eq!(proposed["secrets"], json!(["TOKEN", "API_KEY"]));
+    let npm = |more: Value| {
+        let mut package = json!({"registryType": "npm", "identifier": "six"});
+        package.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"name": "six", "packages": [package]})
+    };
+    for (more, expected) in [
+        (json!({"registryBaseUrl": "https://evil.test"}), "comes from another registry"),
+        (json!({"runtimeArguments": [{"value": "--x"}]}), "wants arguments for the program"),
+        (json!({"transport": {"type": "sse"}}), "does not speak over its standard input"),
+        (json!({"environmentVariables": [{"name": "A", "value": "{a"}]}), "can't be understood"),
+    ] {
+        site.offer_servers("six", &[npm(more)]);
+        let arguments = json!({"package": "six", "namespace": "six"});
+        let error = manager.call("install_server", arguments).await.unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn package_that_several_servers_offer_is_taken_from_none() {
+    let site = Site::start().await;
+    let manager = Manager::of_site(&site).await;
+    let offer = |name: &str| json!({"name": name, "packages": [{"registryType": "npm", "identifier": "@a/seven", "version": "1"}]});
+    site.offer_servers("%40a%2Fseven", &[]);
+    site.offer_servers("seven", &[offer("io.evil/seven"), offer("io.github.a/seven")]);
+    let arguments = json!({"package": "@a/seven", "namespace": "seven"});
+    let error = manager.call("install_server", arguments).await.unwrap_err();
+    assert!(
+        error.contains(
+            "several servers of the registry offer `@a/seven`: io.evil/seven, io.github.a/seven"
+        ),
+        "{error}"
+    );
+    site.offer_servers("io.github.a%2Fseven", &[offer("io.github.a/seven")]);
+    let arguments = json!({"package": "io.github.a/seven", "namespace": "seven"});
+    let proposed = manager.call("install_server", arguments).await.unwrap();
+    assert_eq!(proposed["server"], "io.github.a/seven");
+}
