@@ -85,7 +85,8 @@ async fn killed_guard_of_the_manager_takes_nobody_of_the_core_along() {
     let bin = folder.path().join("bin");
     std::fs::create_dir(&bin).unwrap();
     // It lasts until somebody kills it.
-    std::fs::write(bin.join("git"), "#!/bin/sh\nexec sleep 1000\n").unwrap();
+    let script = "#!/bin/sh\ncase \"$*\" in *--version) echo git version 2.51.0;; *) exec sleep 1000;; esac\n";
+    std::fs::write(bin.join("git"), script).unwrap();
     std::fs::set_permissions(bin.join("git"), PermissionsExt::from_mode(0o755)).unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let here = folder.path().display().to_string();
