@@ -24,6 +24,10 @@ for (const tool of tools) {
   assert.notEqual(result.isError, true, JSON.stringify(result));
   assert(result.content.length > 0, JSON.stringify(result));
   assert.equal(result.structuredContent === undefined, tool.outputSchema === undefined, JSON.stringify(result));
+  // What is wrong with a call can be read, too, whatever the tool has promised.
+  const wrong = await client.callTool({ name: tool.name, arguments: { nonsense: 1 } });
+  assert.equal(wrong.isError, true, JSON.stringify(wrong));
+  assert.match(wrong.content[0].text, /nonsense/);
 }
 await client.close();
 console.log("ok");

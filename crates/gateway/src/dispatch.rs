@@ -354,14 +354,16 @@ impl Gateway {
         let name = target.upstream_name;
         let is_call = method == "tools/call";
         if is_call && upstream.is_worker() {
-            self.check_arguments(upstream, name, params.arguments())?;
+            let checked = self.check_arguments(upstream, name, params.arguments());
+            checked.map_err(|error| error.of(target.item))?;
         }
         let remembers = is_call && self.0.pace.remembers.is_some();
         let question = remembers.then(|| self.question(asking, params, upstream, target)).flatten();
         if let Some(known) = question.as_ref().and_then(|question| self.0.memory.recall(question)) {
             return Ok(known);
         }
-        let answer = self.forward(asking, method, params, upstream, name, &mirrored).await?;
+        let answer = self.forward(asking, method, params, upstream, name, &mirrored).await;
+        let answer = answer.map_err(|error| error.of(target.item))?;
         if let Some(question) = question {
             self.0.memory.note(question, &answer);
         }

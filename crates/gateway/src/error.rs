@@ -1,7 +1,8 @@
 //! Why a request was not answered by an upstream: gathered here, worded by the doors.
 
+use catalog::snapshot::Item;
 use mcp::items::Kind;
-use mcp::json::Fault;
+use mcp::json::{self, Fault};
 use mcp::names::UpstreamName;
 use mcp::text::shorten;
 use mcp::version::Spoken;
@@ -17,6 +18,10 @@ pub enum Error {
     /// The upstream did not answer.
     #[error(transparent)]
     Upstream(#[from] upstream::error::Error),
+
+    /// The upstream did not answer for a tool that has promised how its results look, as no error does.
+    #[error("{0}")]
+    Promised(upstream::error::Error),
 
     /// A control call by the model was wrong.
     #[error("{0}")]
@@ -110,6 +115,18 @@ pub enum Trouble {
 }
 
 impl Error {
+    /// What went wrong with an item: strict clients hold all that a tool tells as structure to what it has promised.
+    pub fn of(self, item: &Item) -> Error {
+        match self {
+            Error::Upstream(problem)
+                if matches!(json::members(&item.definition, ["outputSchema"]), Ok([Some(_)])) =>
+            {
+                Error::Promised(problem)
+            }
+            other => other,
+        }
+    }
+
     /// The URI that no resource has, if that is what is wrong.
     pub fn unknown_uri(&self) -> Option<&str> {
         match self {
@@ -123,7 +140,8 @@ impl Error {
     /// What a Python tool says instead of a result, if that is what is wrong.
     pub fn failure(&self) -> Option<&Failure> {
         match self {
-            Error::Upstream(upstream::error::Error::Tool { failure, .. }) => Some(failure),
+            Error::Upstream(upstream::error::Error::Tool { failure, .. })
+            | Error::Promised(upstream::error::Error::Tool { failure, .. }) => Some(failure),
             _ => None,
         }
     }
@@ -131,7 +149,7 @@ impl Error {
     /// How the upstream failed, if one did.
     pub fn trouble(&self) -> Option<Trouble> {
         use upstream::error::Error as Problem;
-        let Error::Upstream(problem) = self else { return None };
+        let (Error::Upstream(problem) | Error::Promised(problem)) = self else { return None };
         Some(match problem {
             Problem::Timeout { .. } | Problem::Unfinished { .. } => Trouble::Silent,
             Problem::Tool { failure, .. } if failure.fault == ToolFault::Timeout => Trouble::Silent,
@@ -151,7 +169,7 @@ impl Error {
                 | Refusal::Inactive { kind, .. }
                 | Refusal::Ambiguous { kind, .. },
             ) => Class::Item(*kind),
-            Error::Upstream(_) => Class::Upstream,
+            Error::Upstream(_) | Error::Promised(_) => Class::Upstream,
             Error::Control(_) | Error::Denied(_) => Class::Control,
             Error::MissingExtension(_) => Class::Capability,
             Error::Params { .. }

@@ -11,6 +11,31 @@ pub fn object(verdict: Result<&str, &str>) -> String {
     format!(r#"{{"success":{success},"result":{result},"error":{error}}}"#)
 }
 
+/// Where the structure of an error stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the place of a result's structure.
+    Content,
+    /// Beside it, as the tool has promised how that looks.
+    Meta,
+}
+
+impl Place {
+    fn member(self, object: &str) -> String {
+        match self {
+            Place::Content => format!(r#""structuredContent":{object}"#),
+            Place::Meta => format!(r#""_meta":{{"toolman/error":{object}}}"#),
+        }
+    }
+}
+
+/// The result of a tool call that has failed: the verdict as text and as structure.
+pub fn failed_call(error: &str, place: Place) -> String {
+    let object = object(Err(error));
+    let (text, member) = (json::quote(&object), place.member(&object));
+    format!(r#"{{"content":[{{"type":"text","text":{text}}}],{member},"isError":true}}"#)
+}
+
 /// The result of a tool call: the verdict as text and as structure, then further text blocks.
 pub fn tool_result(verdict: Result<&str, &str>, further: Option<&str>) -> String {
     let object = object(verdict);
@@ -24,10 +49,12 @@ pub fn tool_result(verdict: Result<&str, &str>, further: Option<&str>) -> String
 }
 
 /// The result of a tool that has failed by itself: the message as text, and all of it as structure. TD-28
-pub fn tool_failure(code: &str, message: &str, details: Option<&[u8]>) -> String {
+pub fn tool_failure(code: &str, message: &str, details: Option<&[u8]>, place: Place) -> String {
     let message = json::quote(message);
     let details = details.map_or("null".into(), String::from_utf8_lossy);
-    format!(
-        r#"{{"content":[{{"type":"text","text":{message}}}],"structuredContent":{{"success":false,"result":null,"error":{message},"code":"{code}","details":{details}}},"isError":true}}"#
-    )
+    let object = format!(
+        r#"{{"success":false,"result":null,"error":{message},"code":"{code}","details":{details}}}"#
+    );
+    let member = place.member(&object);
+    format!(r#"{{"content":[{{"type":"text","text":{message}}}],{member},"isError":true}}"#)
 }

@@ -10,7 +10,7 @@ use mcp::items::Kind;
 use mcp::json;
 use mcp::rpc::{self, Code, Outcome, Raw, Rejection};
 use mcp::translate;
-use mcp::verdict;
+use mcp::verdict::{self, Place};
 use mcp::version::Era;
 
 use crate::limits::COPIED_MAX;
@@ -59,13 +59,16 @@ pub fn to_request(request: &Request, outcome: Result<Outcome, Error>) -> Bytes {
         Ok(Outcome::Result(result)) => rpc::result(id, result.as_bytes()),
         Ok(Outcome::Error(error)) => rpc::relayed_error(id, error.as_bytes()),
         Err(error) if request.method == "tools/call" && is_for_the_model(&error) => {
+            let is_promised = matches!(error, Error::Promised(_));
+            let place = if is_promised { Place::Meta } else { Place::Content };
             let result = match error.failure() {
                 Some(failure) => verdict::tool_failure(
                     failure.fault.as_str(),
                     &failure.message,
                     failure.details.as_ref().map(Raw::as_bytes),
+                    place,
                 ),
-                None => verdict::tool_result(Err(&error.to_string()), None),
+                None => verdict::failed_call(&error.to_string(), place),
             };
             let result = Raw::trusted(result);
             match request.era() {

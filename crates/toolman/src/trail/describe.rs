@@ -171,7 +171,9 @@ fn decision(error: &Error) -> Decision {
         Error::Catalog(Refusal::Ambiguous { .. }) => Decision::Ambiguous,
         Error::Denied(_) => Decision::Denied,
         // The model has used a control tool wrongly, but it may use it.
-        Error::Upstream(_) | Error::Cancelled | Error::Control(_) => Decision::Allowed,
+        Error::Upstream(_) | Error::Promised(_) | Error::Cancelled | Error::Control(_) => {
+            Decision::Allowed
+        }
         _ => Decision::Refused,
     }
 }
