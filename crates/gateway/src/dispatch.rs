@@ -147,7 +147,9 @@ impl Gateway {
                 if view.scope().surface.control_names().contains(&params.name()) {
                     return Box::pin(self.control(asking, view, params)).await.map(Answer::Whole);
                 }
-                let target = view.resolve(Kind::Tool, params.name())?;
+                let target = view.resolve(Kind::Tool, params.name());
+                let unknown = |refusal| self.why_unknown(view, params.name(), refusal);
+                let target = target.map_err(unknown)?;
                 self.use_item(asking, view, "tools/call", params, &target).await
             }
             "resources/read" => {

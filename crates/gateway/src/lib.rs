@@ -30,6 +30,7 @@ mod controls;
 mod lazy;
 mod listeners;
 mod logs;
+mod lost;
 mod memory;
 mod tasks;
 mod watches;

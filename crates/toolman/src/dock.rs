@@ -341,6 +341,7 @@ impl Site {
             admission: offer::admission_of(&folder),
             version: folder.version,
             offer: offer.tools,
+            files: offer.files,
             exact: offer.exact,
             faults: Faults { of_files: faults, of_packages: problem },
             is_refused: folder.is_refused,

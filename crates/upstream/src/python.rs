@@ -43,6 +43,8 @@ pub struct Worker {
     pub version: String,
     /// What its files define, as far as that is known without running them.
     pub offer: Arc<Inventory>,
+    /// Which file each of these tools stands in.
+    pub files: Vec<(String, String)>,
     /// Of these, the tools whose schema alone tells what they take.
     pub exact: Vec<String>,
     /// Which of its tools may be seen and called.

@@ -118,6 +118,8 @@ class Broken(unittest.TestCase):
         self.assertIn('File "broken.py", line 3', fault["traceback"])
         fault = self.fault("import surely_missing\n")
         self.assertEqual(fault["message"], "the package `surely_missing` is not installed; add it to requirements.txt")
+        self.assertEqual(fault["code"], "dependency_error")
+        self.assertEqual(self.fault("raise OSError\n")["code"], "internal_error")
         self.assertIn("sys.exit(3)", self.fault("import sys\nsys.exit(3)\n")["message"])
         self.assertIn("KeyboardInterrupt", self.fault("raise KeyboardInterrupt\n")["message"])
         self.assertIn("Odd", self.fault("class Odd(BaseException): pass\nraise Odd\n")["message"])

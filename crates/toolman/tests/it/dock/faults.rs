@@ -118,6 +118,52 @@ async fn failures_have_codes_over_rest_and_are_results_over_mcp() {
 }
 
 #[tokio::test]
+async fn call_of_a_tool_whose_file_can_not_be_imported_is_told_why() {
+    // TD-26, TD-27, TD-28, TD-44
+    let tool = |name: &str, first: &str| {
+        format!("{first}\nfrom fastmcp.tools import tool\n\n@tool\ndef {name}():\n    'One.'\n")
+    };
+    let data = Data::new(&[
+        ("bad/lacks.py", &tool("lacks", "import nosuch")),
+        ("bad/raises.py", &tool("raises", "1 / 0")),
+        ("bad/withheld.py", &tool("withheld", "import nosuch")),
+        ("bad/tooldock.yaml", "deny: [withheld]\n"),
+        ("bad/t.py", HELLO),
+        ("good/t.py", HELLO),
+    ]);
+    let dock = Dock::start(&data).await;
+    assert_eq!(dock.tools("bad").await, ["hello", "lacks", "raises"], "the sources tell no more");
+    let reasons = [
+        ("lacks", "dependency_error", "lacks.py:1: the package `nosuch` is not installed"),
+        ("raises", "internal_error", "raises.py:1: ZeroDivisionError: division by zero"),
+    ];
+    // The first call starts the worker; when the last one comes, its own list has long been shown.
+    for _ in 0..2 {
+        for (tool, code, reason) in reasons {
+            let answer = dock.call("bad", tool, &json!({})).await;
+            assert_eq!(answer.status, 500, "{answer:?}");
+            let error = &answer.json()["error"];
+            assert_eq!(error["code"], code, "{error}");
+            assert!(error["message"].as_str().unwrap().contains(reason), "{error}");
+            let result = call_mcp(&dock, tool, &json!({})).await;
+            assert_eq!(result["isError"], true, "{result}");
+            assert_eq!(result["structuredContent"]["code"], code, "{result}");
+            assert!(result["content"][0]["text"].as_str().unwrap().contains(reason), "{result}");
+        }
+        assert_eq!(dock.text("bad", "hello", &json!({})).await, "Hello, World!");
+        assert_eq!(dock.tools("bad").await, ["hello"], "what can't be called is not listed");
+    }
+    for (namespace, tool) in [("bad", "withheld"), ("bad", "other"), ("good", "lacks")] {
+        let answer = dock.call(namespace, tool, &json!({})).await;
+        assert_eq!(answer.status, 404, "{tool}: {answer:?}");
+        assert!(!answer.body.contains("nosuch"), "{answer:?}");
+    }
+    data.write("bad/lacks.py", &tool("lacks", ""));
+    dock.reload().await;
+    assert_eq!(dock.call("bad", "lacks", &json!({})).await.status, 200);
+}
+
+#[tokio::test]
 async fn worker_that_ends_fails_its_calls_at_once_and_comes_back() {
     // TD-02, TD-12, HARDENING W05, L05
     let data = faulty();
