@@ -122,6 +122,9 @@ impl Gateway {
         if !self.0.members.load().lazy.is_empty() && asking.request.method.ends_with("/list") {
             Box::pin(self.woken_for(asking.client)).await;
         }
+        if self.0.members.load().has_unread {
+            Box::pin(self.read_first(asking)).await;
+        }
         let view = asking.client.view();
         let note = self.note(asking, &view);
         let answer = self.answer_from(asking, &view).await;

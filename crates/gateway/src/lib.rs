@@ -33,6 +33,7 @@ mod logs;
 mod lost;
 mod memory;
 mod tasks;
+mod unread;
 mod watches;
 mod welcome;
 

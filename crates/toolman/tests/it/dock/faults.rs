@@ -63,13 +63,13 @@ fn faulty() -> Data {
 }
 
 /// Calls over MCP, without a session.
-async fn call_mcp(dock: &Dock, tool: &str, arguments: &Value) -> Value {
+pub async fn call_mcp(dock: &Dock, namespace: &str, tool: &str, arguments: &Value) -> Value {
     let params = json!({"name": tool, "arguments": arguments, "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "0"}}});
     let headers = [
-        ("X-Namespace", "bad"),
+        ("X-Namespace", namespace),
         ("MCP-Protocol-Version", "2026-07-28"),
         ("Mcp-Method", "tools/call"),
         ("Mcp-Name", tool),
@@ -102,7 +102,7 @@ async fn failures_have_codes_over_rest_and_are_results_over_mcp() {
         assert_eq!(error["code"], code, "{tool}: {error}");
         assert!(error["message"].as_str().unwrap().contains(message), "{tool}: {error}");
 
-        let result = call_mcp(&dock, tool, &arguments).await;
+        let result = call_mcp(&dock, "bad", tool, &arguments).await;
         assert_eq!(result["isError"], true, "{tool}: {result}");
         // A structure beside that of results: strict clients hold those to the output schema.
         assert!(result.get("structuredContent").is_none(), "{tool}: {result}");
@@ -145,7 +145,7 @@ async fn call_of_a_tool_whose_file_can_not_be_imported_is_told_why() {
             let error = &answer.json()["error"];
             assert_eq!(error["code"], code, "{error}");
             assert!(error["message"].as_str().unwrap().contains(reason), "{error}");
-            let result = call_mcp(&dock, tool, &json!({})).await;
+            let result = call_mcp(&dock, "bad", tool, &json!({})).await;
             assert_eq!(result["isError"], true, "{result}");
             assert_eq!(result["structuredContent"]["code"], code, "{result}");
             assert!(result["content"][0]["text"].as_str().unwrap().contains(reason), "{result}");
