@@ -182,6 +182,23 @@ async fn worker_that_ends_fails_its_calls_at_once_and_comes_back() {
 }
 
 #[tokio::test]
+async fn tool_that_closes_all_descriptors_costs_its_worker_and_its_call_at_once() {
+    // TD-12, HARDENING W07
+    let text = "import asyncio, os\nfrom fastmcp.tools import tool\n\n@tool\ndef close():\n    'Close.'\n    os.closerange(0, 256)\n\n@tool\nasync def close_and_wait():\n    'Close.'\n    os.closerange(0, 256)\n    await asyncio.sleep(0.1)\n";
+    let data = Data::new(&[("bad/t.py", text), ("bad/hello.py", HELLO)]);
+    let dock = Dock::start(&data).await;
+    for tool in ["close", "close_and_wait"] {
+        assert_eq!(dock.text("bad", "hello", &json!({})).await, "Hello, World!");
+        let began = Instant::now();
+        let answer = dock.call("bad", tool, &json!({})).await;
+        assert_eq!(answer.status, 502, "{answer:?}");
+        // A call may take 60 seconds.
+        assert!(began.elapsed() < Duration::from_secs(20), "{tool}: {:?}", began.elapsed());
+        assert_eq!(dock.text("bad", "hello", &json!({})).await, "Hello, World!");
+    }
+}
+
+#[tokio::test]
 async fn tool_that_goes_on_after_its_time_costs_its_worker_only() {
     // TD-13, TD-29, HARDENING W09
     let data = faulty();
