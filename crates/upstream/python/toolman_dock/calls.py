@@ -125,9 +125,10 @@ class Runner:
             raise Broken("the tool returned something that is nested too deep, or that contains itself") from None
         if is_too_deep(frame):
             raise Broken("the tool returned something that is nested too deep; the most is %d levels" % DEPTH_MAX)
-        if len(frame) > self._result_max:
+        size = counted(frame, result, self._result_max)
+        if size > self._result_max:
             frame = refusal(call.id, "internal_error", "result too large: %d bytes, at most %d are carried"
-                            % (len(frame), self._result_max))
+                            % (size, self._result_max))
         self._answer(call, frame)
 
     def _failed(self, call, error):
@@ -136,6 +137,14 @@ class Runner:
         except BaseException as other:  # An exception that can't be looked at still ends its call.
             code, message, details = "internal_error", type(other).__name__, None
         self._answer(call, refusal(call.id, code, message, details))
+
+
+def counted(frame, result, most):
+    """How large a result counts as: as a rule its content and its structure are the same value, which counts once."""
+    if len(frame) <= most or "structuredContent" not in result:
+        return len(frame)
+    structure = len(to_bytes(result["structuredContent"]))
+    return max(structure, len(frame) - structure)
 
 
 def worded(error, folder):

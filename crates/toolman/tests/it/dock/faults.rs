@@ -118,6 +118,18 @@ async fn failures_have_codes_over_rest_and_are_results_over_mcp() {
 }
 
 #[tokio::test]
+async fn value_that_is_there_as_text_and_as_structure_counts_once() {
+    // HARDENING W03
+    let data = Data::new(&[("bad/t.py", FAULTY)]);
+    let dock = Dock::start(&data).await;
+    let answer = dock.call("bad", "large", &json!({"bytes": 8_000_000})).await.json();
+    assert_eq!(answer["content"][0]["text"].as_str().map(str::len), Some(8_000_000));
+    assert_eq!(answer["structuredContent"]["result"].as_str().map(str::len), Some(8_000_000));
+    let answer = dock.call("bad", "large", &json!({"bytes": 8_400_000})).await;
+    assert!(answer.body.contains("result too large: 8400"), "{}", answer.body);
+}
+
+#[tokio::test]
 async fn call_of_a_tool_whose_file_can_not_be_imported_is_told_why() {
     // TD-26, TD-27, TD-28, TD-44
     let tool = |name: &str, first: &str| {
