@@ -94,7 +94,7 @@ pub struct Entry {
     pub member: Member,
     /// What tells the folder from what it was or will be: all that it holds, and what can't be read of it.
     pub version: Version,
-    /// Whether its environment was built just now.
+    /// Whether its packages were installed just now.
     pub is_new: bool,
     /// What is still to be done for it, if anything is.
     pub rest: Option<Rest>,
@@ -122,7 +122,7 @@ impl Rest {
 /// A folder, as far as it was made ready.
 pub struct Prepared {
     pub member: Member,
-    /// Whether its environment was built just now.
+    /// Whether its packages were installed just now.
     pub is_new: bool,
     /// Whether nothing is left to be done.
     pub is_whole: bool,

@@ -46,7 +46,7 @@ type Needs = (Option<String>, Option<Vec<String>>);
 #[derive(Clone, Default)]
 pub(super) struct Done {
     pub is_started: bool,
-    /// Whether its environment was built anew.
+    /// Whether its packages were installed just now.
     pub is_synced: bool,
     pub problems: Vec<String>,
 }
