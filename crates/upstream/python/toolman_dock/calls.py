@@ -170,12 +170,23 @@ def worded(error, folder):
 def limit_met(error):
     """Which setting an exception comes from, if it is one of those that a worker is held to."""
     if isinstance(error, MemoryError):
-        return "; a process has no more memory than `memory_mb` allows"
+        return "; a process has no more memory than `memory_mb` allows" + memory_limit()
     if isinstance(error, OSError) and error.errno == errno.EFBIG:
         return "; files may not become larger than `disk_mb` allows, nor be written while all of them are"
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return "; if it is in /dev/shm: that holds no more than `memory_mb` allows"
     return ""
+
+
+def memory_limit():
+    """What that is for this process, in words, if it is held to something."""
+    try:
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_DATA)[0]
+        return "" if most == resource.RLIM_INFINITY else "; the limit is `memory_mb: %d`" % (most >> 20)
+    except Exception:  # There may be no memory for it either.
+        return ""
 
 
 def refusal(id, code, message, details=None):
