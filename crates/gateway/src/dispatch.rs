@@ -122,6 +122,9 @@ impl Gateway {
         if !self.0.members.load().lazy.is_empty() && asking.request.method.ends_with("/list") {
             Box::pin(self.woken_for(asking.client)).await;
         }
+        if self.0.members.load().has_unread {
+            Box::pin(self.read_first(asking)).await;
+        }
         let view = asking.client.view();
         let note = self.note(asking, &view);
         let answer = self.answer_from(asking, &view).await;
@@ -147,7 +150,9 @@ impl Gateway {
                 if view.scope().surface.control_names().contains(&params.name()) {
                     return Box::pin(self.control(asking, view, params)).await.map(Answer::Whole);
                 }
-                let target = view.resolve(Kind::Tool, params.name())?;
+                let target = view.resolve(Kind::Tool, params.name());
+                let unknown = |refusal| self.why_unknown(view, params.name(), refusal);
+                let target = target.map_err(unknown)?;
                 self.use_item(asking, view, "tools/call", params, &target).await
             }
             "resources/read" => {

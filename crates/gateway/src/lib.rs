@@ -30,8 +30,10 @@ mod controls;
 mod lazy;
 mod listeners;
 mod logs;
+mod lost;
 mod memory;
 mod tasks;
+mod unread;
 mod watches;
 mod welcome;
 

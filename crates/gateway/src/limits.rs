@@ -66,6 +66,8 @@ pub const SETTLE_MAX: Duration = Duration::from_secs(10);
 pub const SETTLE_QUIET: Duration = Duration::from_millis(1_500);
 /// How long enabling a toolset waits for the upstreams that it starts.
 pub const LAZY_START_MAX: Duration = Duration::from_secs(30);
+/// How long a call or a list waits for a folder of Python tools that is still to be read.
+pub const UNREAD_MAX: Duration = Duration::from_secs(10);
 /// How long a person may think about a question, and how long consent lasts for a call that goes on
 /// in several steps.
 pub const CONSENT_MAX: Duration = Duration::from_mins(5);

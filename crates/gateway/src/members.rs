@@ -26,12 +26,19 @@ pub(crate) struct Members {
     pub list: Vec<(Namespace, Upstream)>,
     by_name: HashMap<UpstreamName, Upstream>,
     pub lazy: Vec<Arc<Lazy>>,
+    /// Whether some are folders that are still to be read.
+    pub has_unread: bool,
 }
 
 impl Members {
     fn new(list: Vec<(Namespace, Upstream)>, rules: &Rules) -> Members {
         let named = list.iter().map(|(_, upstream)| (upstream.name().clone(), upstream.clone()));
-        Members { by_name: named.collect(), lazy: lazy::among(&list, rules), list }
+        Members {
+            by_name: named.collect(),
+            lazy: lazy::among(&list, rules),
+            has_unread: list.iter().any(|(_, upstream)| upstream.is_unread()),
+            list,
+        }
     }
 
     pub fn get(&self, name: &UpstreamName) -> Option<&Upstream> {

@@ -26,7 +26,7 @@ use upstream::guard::Bounds;
 use upstream::launch::{Launch, Spawner};
 use upstream::limits::RESTART_DELAY_MAX;
 use upstream::python::lease::{self, Lease};
-use upstream::python::{Faults, Pace, Worker, runtime};
+use upstream::python::{Faults, Pace, Stage, Worker, runtime};
 use upstream::supervisor::{Restart, Settings};
 use upstream::template::Template;
 
@@ -69,7 +69,7 @@ struct Made {
     offer: Offer,
     faults: Vec<String>,
     lease: Lease,
-    is_provisional: bool,
+    stage: Stage,
     /// Why its packages are not those that it wants.
     problem: Option<String>,
 }
@@ -94,7 +94,7 @@ pub struct Entry {
     pub member: Member,
     /// What tells the folder from what it was or will be: all that it holds, and what can't be read of it.
     pub version: Version,
-    /// Whether its environment was built just now.
+    /// Whether its packages were installed just now.
     pub is_new: bool,
     /// What is still to be done for it, if anything is.
     pub rest: Option<Rest>,
@@ -122,7 +122,7 @@ impl Rest {
 /// A folder, as far as it was made ready.
 pub struct Prepared {
     pub member: Member,
-    /// Whether its environment was built just now.
+    /// Whether its packages were installed just now.
     pub is_new: bool,
     /// Whether nothing is left to be done.
     pub is_whole: bool,
@@ -235,7 +235,12 @@ impl Site {
         let mut rest = Rest { folder, copy, runtime: runtime.clone(), is_read: false };
         if rest.folder.is_refused {
             // Nothing is made ready for it: what it may do is not known.
-            return Entry { member: self.bare(&rest, false), version, is_new: false, rest: None };
+            return Entry {
+                member: self.bare(&rest, Stage::Whole),
+                version,
+                is_new: false,
+                rest: None,
+            };
         }
         match timeout_at(until, self.prepare(&rest, None)).await {
             Ok(Prepared { member, is_new, is_whole }) => {
@@ -243,20 +248,20 @@ impl Site {
                 Entry { member, version, is_new, rest: (!is_whole).then_some(rest) }
             }
             Err(_) => {
-                let member = self.bare(&rest, true);
+                let member = self.bare(&rest, Stage::Unread);
                 Entry { member, version, is_new: false, rest: Some(rest) }
             }
         }
     }
 
     /// A folder of which nothing is known but that it is there.
-    fn bare(&self, rest: &Rest, is_provisional: bool) -> Member {
+    fn bare(&self, rest: &Rest, stage: Stage) -> Member {
         let mut folder = rest.folder.clone();
         let mut faults = std::mem::take(&mut folder.faults);
         let program = self.program(&mut folder, &mut faults);
         let places = self.places_of(&folder, program, &rest.runtime);
         let (offer, lease) = (Offer::default(), rest.copy.clone().and(&rest.runtime.lease));
-        self.worker(folder, places, Made { offer, faults, lease, is_provisional, problem: None })
+        self.worker(folder, places, Made { offer, faults, lease, stage, problem: None })
     }
 
     /// Makes a folder ready. No package is installed unless somebody hears of it: then it is whole afterwards, or has
@@ -275,7 +280,7 @@ impl Site {
                     None => {
                         let mut refused = rest.clone();
                         (refused.folder.faults, refused.folder.is_refused) = (faults, true);
-                        let member = self.bare(&refused, false);
+                        let member = self.bare(&refused, Stage::Whole);
                         return Prepared { member, is_new: false, is_whole: true };
                     }
                 }
@@ -289,9 +294,10 @@ impl Site {
         if let Err(error) = scratch::prepare(&places.scratch) {
             faults.push(format!("`{}` can't be made ready: {error}", places.scratch.display()));
         }
-        let is_provisional = !found.is_whole && !found.is_former;
+        let is_whole = found.is_whole || found.is_former;
+        let stage = if is_whole { Stage::Whole } else { Stage::Read };
         let problem = found.problem;
-        let made = Made { offer, faults, lease, is_provisional, problem };
+        let made = Made { offer, faults, lease, stage, problem };
         let member = self.worker(folder, places, made);
         Prepared { member, is_new: found.is_new, is_whole: found.is_whole }
     }
@@ -332,7 +338,7 @@ impl Site {
     }
 
     fn worker(&self, folder: Folder, places: Places, made: Made) -> Member {
-        let Made { offer, mut faults, lease, is_provisional, problem } = made;
+        let Made { offer, mut faults, lease, stage, problem } = made;
         let manifest = &folder.manifest;
         let confinement = self.confinement(manifest, &places, &mut faults);
         let worker = Worker {
@@ -341,10 +347,11 @@ impl Site {
             admission: offer::admission_of(&folder),
             version: folder.version,
             offer: offer.tools,
+            files: offer.files,
             exact: offer.exact,
             faults: Faults { of_files: faults, of_packages: problem },
             is_refused: folder.is_refused,
-            is_provisional,
+            stage,
             // What only a worker can tell, nobody would ever see of one that rests.
             is_eager: offer.is_partial || manifest.is_eager.unwrap_or(self.dock.is_eager),
             pace: Pace {

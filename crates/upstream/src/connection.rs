@@ -32,7 +32,7 @@ use tokio_util::task::TaskTracker;
 use crate::answer::Answer;
 use crate::error::Error;
 use crate::limits::{OUTGOING_MAX, STDIN_CLOSE_GRACE, WORKER_SILENCE};
-use crate::python::protocol;
+use crate::python::protocol::{self, Failure};
 use crate::relay::{Relay, Upcall};
 use crate::streamable::Streamable;
 use crate::veil::{Saying, Veil};
@@ -136,6 +136,8 @@ struct State {
     abandoned: HashSet<u64>,
     /// What a worker has found wrong with its files.
     faults: Vec<String>,
+    /// Which of them it could not import, and what a call of their tools fails with.
+    broken: Vec<(String, Failure)>,
     /// Its tools whose schema alone tells what they take.
     exact: Vec<String>,
     /// Answers that the server waits for, by its id.

@@ -43,6 +43,8 @@ pub struct Worker {
     pub version: String,
     /// What its files define, as far as that is known without running them.
     pub offer: Arc<Inventory>,
+    /// Which file each of these tools stands in.
+    pub files: Vec<(String, String)>,
     /// Of these, the tools whose schema alone tells what they take.
     pub exact: Vec<String>,
     /// Which of its tools may be seen and called.
@@ -51,8 +53,8 @@ pub struct Worker {
     pub faults: Faults,
     /// Whether it is never started: what its folder forbids, or holds, is not known.
     pub is_refused: bool,
-    /// Whether another one takes its place as soon as its environment is there; until then it is never started.
-    pub is_provisional: bool,
+    /// What is there of it. One that is not whole is never started: another one takes its place.
+    pub stage: Stage,
     /// Whether it is started before anybody calls it.
     pub is_eager: bool,
     pub pace: Pace,
@@ -66,6 +68,16 @@ pub struct Worker {
     pub bounds: Bounds,
     /// What must stay where it is for as long as it may run.
     pub lease: Lease,
+}
+
+/// How far a folder was made ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// What its files define is not known yet.
+    Unread,
+    /// It was read, but its environment is still to be made.
+    Read,
+    Whole,
 }
 
 /// What is wrong with a folder, each with its place.

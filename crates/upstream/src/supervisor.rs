@@ -5,6 +5,7 @@
 pub mod condition;
 mod equipment;
 mod life;
+pub mod lost;
 mod private;
 mod rest;
 mod retire;
@@ -167,6 +168,7 @@ struct Shared {
     /// Who may call a worker now.
     turns: worker::Turns,
     exact: ArcSwap<Vec<String>>,
+    lost: ArcSwap<lost::Lost>,
     privates: Privates,
     events: mpsc::Sender<Event>,
     restarts: AtomicU64,
@@ -212,6 +214,7 @@ impl Upstream {
             needed: watch::Sender::new(false),
             turns: worker::Turns::of(&settings),
             exact: ArcSwap::from_pointee(worker::exact_of(&settings)),
+            lost: ArcSwap::default(),
             settings,
             privates: Privates::default(),
             events,
@@ -277,6 +280,7 @@ impl Upstream {
         self.check_admitted(&call)?;
         let _turn = self.turn(&mut call).await?;
         let connection = self.connection_for(&mut call).await?;
+        self.check_lost(&call)?;
         match connection.call(&call).await {
             // It was not processed, so it may be made again.
             Err(Error::SessionLost { .. }) => {

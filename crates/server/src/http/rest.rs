@@ -66,8 +66,12 @@ impl Endpoint {
         match route {
             Route::List => Ok(self.list(&client).await),
             Route::Call(name) => self.call(&client, &name, head, body).await,
-            Route::Schema(name) => Ok(schema(&client, &name)),
+            Route::Schema(name) => {
+                self.gateway.read_for(&client).await;
+                Ok(schema(&client, &name))
+            }
             Route::OpenApi => {
+                self.gateway.read_for(&client).await;
                 let routes = self.routes.iter().filter(|route| client.tool(&route.tool).is_ok());
                 let routes: Vec<_> = routes.collect();
                 let namespace = head.namespace.text();

@@ -35,7 +35,7 @@ impl Default for Environments {
 /// The Python that runs a folder's tools.
 pub(super) struct Found {
     pub python: PathBuf,
-    /// Whether it was built just now.
+    /// Whether packages were installed for it just now.
     pub is_new: bool,
     /// Whether it belongs to the environment before.
     pub is_former: bool,
@@ -115,7 +115,8 @@ impl Site {
         };
         match built {
             Ok(environment) => {
-                let (python, is_new) = (environment.python, environment.is_new);
+                let (python, is_new) =
+                    (environment.python, environment.is_new && !packages.is_empty());
                 Found { python, is_new, is_former: false, is_whole: true, problem: None }
             }
             Err(problem) => failed(&problem),

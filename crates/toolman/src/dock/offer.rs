@@ -7,6 +7,8 @@ use std::sync::Arc;
 use aws_lc_rs::digest::{SHA256, digest};
 use config::dock::Folder;
 use mcp::items::{Inventory, Kind};
+use mcp::json;
+use mcp::rpc::Raw;
 use mcp::text::hexadecimal;
 use upstream::python::admission::Admission;
 use upstream::python::environment::Interpreter;
@@ -19,6 +21,8 @@ use crate::dock::Site;
 #[derive(Default)]
 pub(super) struct Offer {
     pub tools: Arc<Inventory>,
+    /// Which file each of them stands in.
+    pub files: Vec<(String, String)>,
     /// Those whose schema alone tells what they take.
     pub exact: Vec<String>,
     /// Whether only running the folder tells what else it has.
@@ -40,8 +44,11 @@ impl Site {
             vec![scan::Findings::default(); folder.sources.len()]
         });
         let (mut tools, mut exact, mut is_partial) = (Vec::new(), Vec::new(), false);
+        let mut files = Vec::new();
         for (source, findings) in folder.sources.iter().zip(read) {
             faults.extend(findings.faults.iter().map(|fault| fault.at(&source.file)));
+            let named = findings.tools.iter().filter_map(name_of);
+            files.extend(named.map(|tool| (tool, source.file.clone())));
             tools.extend(findings.tools);
             exact.extend(findings.exact);
             is_partial |= !findings.is_whole;
@@ -59,7 +66,8 @@ impl Site {
             known.push(tool.name().to_owned());
             is_first && admission.admits(tool.name())
         });
-        Offer { tools: Arc::new(inventory), exact, is_partial }
+        files.retain(|(tool, _)| admission.admits(tool));
+        Offer { tools: Arc::new(inventory), files, exact, is_partial }
     }
 
     /// What was found in a file, without the values of secrets that somebody has written into it.
@@ -98,6 +106,11 @@ impl Site {
         };
         Ok(known.into_iter().map(found).collect())
     }
+}
+
+fn name_of(tool: &Raw) -> Option<String> {
+    let [name] = tool.members(["name"]).ok()?;
+    Some(json::string(name?)?.into_owned())
 }
 
 /// Which tools a folder lets others see, whatever else it defines. TD-18

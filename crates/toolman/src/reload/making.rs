@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use upstream::launch::Launch;
+use upstream::python::Stage;
 
 use super::{Reloader, log, problems_of};
 use crate::dock::{Prepared, Rest, Version};
@@ -45,7 +46,7 @@ type Needs = (Option<String>, Option<Vec<String>>);
 #[derive(Clone, Default)]
 pub(super) struct Done {
     pub is_started: bool,
-    /// Whether its environment was built anew.
+    /// Whether its packages were installed just now.
     pub is_synced: bool,
     pub problems: Vec<String>,
 }
@@ -55,7 +56,7 @@ impl Served {
     pub fn running(&self, name: &UpstreamName) -> Option<&Member> {
         let member = self.folders.iter().find(|member| member.upstream.name == *name)?;
         let serves = |launch: &Launch| match launch {
-            Launch::Worker(worker) => !worker.is_provisional && !worker.is_refused,
+            Launch::Worker(worker) => worker.stage == Stage::Whole && !worker.is_refused,
             Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => true,
         };
         serves(&member.upstream.launch).then_some(member)

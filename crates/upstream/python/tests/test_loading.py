@@ -118,6 +118,8 @@ class Broken(unittest.TestCase):
         self.assertIn('File "broken.py", line 3', fault["traceback"])
         fault = self.fault("import surely_missing\n")
         self.assertEqual(fault["message"], "the package `surely_missing` is not installed; add it to requirements.txt")
+        self.assertEqual(fault["code"], "dependency_error")
+        self.assertEqual(self.fault("raise OSError\n")["code"], "internal_error")
         self.assertIn("sys.exit(3)", self.fault("import sys\nsys.exit(3)\n")["message"])
         self.assertIn("KeyboardInterrupt", self.fault("raise KeyboardInterrupt\n")["message"])
         self.assertIn("Odd", self.fault("class Odd(BaseException): pass\nraise Odd\n")["message"])
@@ -125,6 +127,15 @@ class Broken(unittest.TestCase):
         self.assertIn("utf-8", self.fault(b"x = '\xff\xfe'\n")["message"].lower())
         self.assertIn("over 1048576 bytes", self.fault("#" * (1 << 20) + "\n")["message"])
         self.assertIn("(in `_helper.py`)", self.fault("import _helper\n", **{"_helper.py": "def"})["message"])
+
+    # Nobody could pass `self`; methods of objects, and functions that only stand in a class, are tools like others.
+    def test_method_of_a_class_is_no_tool(self):
+        head = "from fastmcp.tools import tool\nclass C:\n"
+        fault = self.fault(head + "    @tool\n    def f(self, a: int): 'F.'\n")
+        self.assertEqual(fault["line"], 3)
+        self.assertIn("the tool `f` is a method of `C`: nobody could pass `self`", fault["message"])
+        with Worker({"t.py": head + "    def f(self): 'F.'\n    @staticmethod\n    @tool\n    def g(x: int): 'G.'\ntool(C().f)\n"}) as worker:
+            self.assertEqual((sorted(worker.ready["files"]), worker.ready["faults"]), (["f", "g"], []))
 
     def test_file_that_was_reached_before_it_broke_gives_no_tools(self):
         fault = self.fault(tool("lost") + "\n    raise ValueError('late')\n")

@@ -116,7 +116,8 @@ class Finding(unittest.TestCase):
         head = "from collections.abc import Callable\nfrom fastmcp.tools import tool\n"
         for text in ("@tool\ndef f(*args): 'F.'\n", "@tool('two words')\ndef f(): 'F.'\n", "@tool\nasync def f():\n    'F.'\n    yield 1\n",
                      "@tool\ndef f(p: Callable): 'F.'\n", "@tool\ndef f(): 'F.'\n@tool\ndef f(): 'F.'\n", "@tool(output_schema={'type': 'array'})\ndef f(): 'F.'\n",
-                     "@tool(annotations={'readOnlyHint': 1})\ndef f(): 'F.'\n", "x = 1\ndef f(:\n"):
+                     "@tool(annotations={'readOnlyHint': 1})\ndef f(): 'F.'\n", "x = 1\ndef f(:\n",
+                     "class C:\n    @tool\n    def f(self, a: int): 'F.'\n", "class C:\n    @tool('g')\n    async def f(cls): 'F.'\n"):
             with self.subTest(text), Worker({"t.py": head + text}) as worker:
                 self.assertEqual(one(head + text)["faults"], worker.ready["faults"])
                 self.assertEqual(len(worker.ready["faults"]), 1)

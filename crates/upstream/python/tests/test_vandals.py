@@ -81,6 +81,15 @@ class Streams(unittest.TestCase):
             self.assertEqual(worker.wait(), 3)
             self.assertIn("a tool has closed the descriptor of the protocol", worker.log_text())
 
+    # Not even the log is left to say it in; a call that goes on is over when its time is.
+    def test_tool_that_closes_the_log_as_well_ends_its_worker(self):
+        for kind, rest in (("def", "pass"), ("async def", "await asyncio.sleep(60)"), ("def", "time.sleep(60)")):
+            body = ('    import asyncio, time\n    @tool\n    %s vandal():\n        "Close everything."\n'
+                    '        os.closerange(0, 1024)\n        %s\n' % (kind, rest))
+            with self.subTest(rest=rest), Worker({"t.py": HEAD + body}) as worker:
+                worker.start("vandal", timeout=1)
+                self.assertEqual(worker.wait(), 3)
+
     def test_global_changes_do_not_reach_the_runtime(self):
         self.check("import json; json.dumps = json.loads = json.JSONEncoder = None")
         self.check("os.chdir('/'); os.environ.clear(); sys.path.clear(); sys.meta_path.clear()")

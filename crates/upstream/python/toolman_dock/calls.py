@@ -125,9 +125,10 @@ class Runner:
             raise Broken("the tool returned something that is nested too deep, or that contains itself") from None
         if is_too_deep(frame):
             raise Broken("the tool returned something that is nested too deep; the most is %d levels" % DEPTH_MAX)
-        if len(frame) > self._result_max:
+        size = counted(frame, result, self._result_max)
+        if size > self._result_max:
             frame = refusal(call.id, "internal_error", "result too large: %d bytes, at most %d are carried"
-                            % (len(frame), self._result_max))
+                            % (size, self._result_max))
         self._answer(call, frame)
 
     def _failed(self, call, error):
@@ -136,6 +137,14 @@ class Runner:
         except BaseException as other:  # An exception that can't be looked at still ends its call.
             code, message, details = "internal_error", type(other).__name__, None
         self._answer(call, refusal(call.id, code, message, details))
+
+
+def counted(frame, result, most):
+    """How large a result counts as: as a rule its content and its structure are the same value, which counts once."""
+    if len(frame) <= most or "structuredContent" not in result:
+        return len(frame)
+    structure = len(to_bytes(result["structuredContent"]))
+    return max(structure, len(frame) - structure)
 
 
 def worded(error, folder):
@@ -161,12 +170,23 @@ def worded(error, folder):
 def limit_met(error):
     """Which setting an exception comes from, if it is one of those that a worker is held to."""
     if isinstance(error, MemoryError):
-        return "; a process has no more memory than `memory_mb` allows"
+        return "; a process has no more memory than `memory_mb` allows" + memory_limit()
     if isinstance(error, OSError) and error.errno == errno.EFBIG:
         return "; files may not become larger than `disk_mb` allows, nor be written while all of them are"
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return "; if it is in /dev/shm: that holds no more than `memory_mb` allows"
     return ""
+
+
+def memory_limit():
+    """What that is for this process, in words, if it is held to something."""
+    try:
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_DATA)[0]
+        return "" if most == resource.RLIM_INFINITY else "; the limit is `memory_mb: %d`" % (most >> 20)
+    except Exception:  # There may be no memory for it either.
+        return ""
 
 
 def refusal(id, code, message, details=None):

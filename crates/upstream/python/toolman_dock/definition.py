@@ -21,6 +21,14 @@ def name_fault(name):
             % (shown[:80].encode("ascii", "backslashreplace").decode("ascii"), NAME_LENGTH_MAX))
 
 
+def method_fault(name, owner, first):
+    """What is wrong with a tool in a class whose first parameter is this, or None."""
+    if first not in ("self", "cls"):
+        return None
+    return ("the tool `%s` is a method of `%s`: nobody could pass `%s`; move it out of the class, or mark the method of an "
+            "object" % (name, owner, first))
+
+
 def admit_default(field):
     """A parameter whose default is None takes null too: callers send what the schema shows."""
     if not field.required and field.default is None:

@@ -1,13 +1,12 @@
 """The desk: reads requests on the main thread, keeps the table of calls and watches their deadlines."""
 
 import heapq
-import sys
 import threading
 import time
 
 from .calls import Call, Runner, refusal
 from .pool import Pool
-from .stdio import leave
+from .stdio import EXIT_GARBAGE, leave, say
 from .wire import Closed, Garbage, Oversized
 
 CALLS_MAX = 1024
@@ -15,7 +14,6 @@ GRACE_SECONDS = 5.0
 SETTLE_SECONDS = 0.5
 # How long a tool may go on after its call is over and its time is up.
 STUCK_SECONDS = 2.0
-EXIT_GARBAGE = 3
 
 
 class Desk:
@@ -48,7 +46,7 @@ class Desk:
     def _code(self, error):
         """The exit code of an end, with words where it is nobody's wish."""
         if isinstance(error, Garbage):
-            sys.stderr.write("worker of `%s`: %s\n" % (self._namespace, error))
+            say("worker of `%s`: %s\n" % (self._namespace, error))
             return EXIT_GARBAGE
         return 0
 

@@ -7,6 +7,8 @@ not make the worker deaf.
 import asyncio
 import threading
 
+from .stdio import EXIT_GARBAGE, leave, say
+
 
 class Loop:
     def __init__(self):
@@ -15,7 +17,12 @@ class Loop:
 
     def _run(self):
         asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
+        try:
+            self._loop.run_forever()
+        except Exception as error:
+            # A tool has closed the loop's own descriptors, say. No async call would ever end.
+            say("the loop of the async tools has failed: %s\n" % error)
+            leave(EXIT_GARBAGE)
 
     def start(self, coroutine, context, call):
         """Runs a coroutine as a task in the context of its call, whose `task` it becomes."""

@@ -81,7 +81,11 @@ def load(folder):
         try:
             module = _import(name, folder)
         except BaseException as error:  # Also SystemExit and KeyboardInterrupt: one file only.
-            loaded.faults.append(import_fault(name, error, folder))
+            found = import_fault(name, error, folder)
+            if not (isinstance(error, SyntaxError) and error.filename == os.path.join(folder, name)):
+                # Its tools are known from its source: this is what a call of one fails with.
+                found["code"] = "dependency_error" if isinstance(error, ImportError) else "internal_error"
+            loaded.faults.append(found)
             continue
         for mark in _marks(module, os.path.join(folder, name), names):
             _build(loaded, mark, name)

@@ -6,7 +6,7 @@ Definitions equal those of the worker wherever the source alone decides them; `e
 
 import ast
 
-from .definition import OPTIONS, admit_default, define, describe, given_output, name_fault, output_of
+from .definition import OPTIONS, admit_default, define, describe, given_output, method_fault, name_fault, output_of
 from .docs import parse
 from .faults import fault
 from .reading import HintReader, Unknown
@@ -35,6 +35,7 @@ def scan(file, text):
         tree = ast.parse(text[1:] if text.startswith("\ufeff") else text)
         source = Source(tree)
         _scan(source, file, found)
+        _refuse_methods(source, file, found)
         # Who imports nothing has nothing to make tools with.
         found["whole"] = "import" not in text or not (source.unnamed or is_unread(tree, source, source.used))
     except SyntaxError as error:
@@ -69,6 +70,21 @@ def _scan(source, file, found):
         _warn(marked, definition, reader, file, found["warnings"])
         found["tools"].append({"definition": definition, "line": marked.node.lineno,
                                "column": marked.node.col_offset + 1, "exact": marked.exact and reader.exact})
+
+
+def _refuse_methods(source, file, found):
+    """Functions of classes that are marked as tools but want an object first."""
+    owners = [one for one, _ in source.statements if isinstance(one, ast.ClassDef)]
+    for owner in owners:
+        for node in owner.body:
+            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                continue
+            first = next((one.arg for one, _ in _arguments(node.args)), None)
+            if method_fault(node.name, owner.name, first) is None:
+                continue
+            for options, _ in filter(None, [_mark(one, source) for one in node.decorator_list]):
+                wrong = method_fault(options.get("name") or node.name, owner.name, first)
+                found["faults"].append(fault(file, wrong, Marked(node, options, False).line))
 
 
 def _marked(source):

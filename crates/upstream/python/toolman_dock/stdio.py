@@ -9,6 +9,8 @@ import stat
 import sys
 
 PRIVATE_FD_MIN = 200
+# The exit code of a worker that can't be talked to, or can't run its tools, any longer.
+EXIT_GARBAGE = 3
 
 
 def private(fd):
@@ -99,6 +101,14 @@ class Log:
                                   errors="backslashreplace", closefd=False)
                     self._streams[name] = stream
                 setattr(sys, name, stream)
+
+
+def say(text):
+    """Writes to the log, unless a tool has closed that for good."""
+    try:
+        sys.stderr.write(text)
+    except Exception:
+        pass
 
 
 def leave(code):

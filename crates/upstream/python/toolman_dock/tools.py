@@ -1,6 +1,8 @@
 """Tools: a marked function with its definition, and how arguments become a call of it."""
 
-from .definition import admit_default, define, describe, given_output, name_fault, output_of
+import types
+
+from .definition import admit_default, define, describe, given_output, method_fault, name_fault, output_of
 from .docs import parse
 from .hints import Reader, shown
 from .intake import take_fields
@@ -59,6 +61,11 @@ def build(function, options):
     if flags_of(function) & CO_ASYNC_GENERATOR:
         raise HintError("the tool `%s` is an async generator; return a list instead" % name)
     found, has_return, return_hint, scope = parameters(function)
+    owner = getattr(function, "__qualname__", "").rpartition(".")[0]
+    if found and owner and not owner.endswith("<locals>") and isinstance(function, types.FunctionType):
+        fault = method_fault(name, owner, found[0].name)
+        if fault:
+            raise HintError(fault)
     reader = Reader(scope)
     tool = Tool(name, function, {})
     fields, contexts, positional = [], [], []

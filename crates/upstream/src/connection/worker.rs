@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::incoming::Source;
 use super::{Connection, Listener, Loss, Wire};
 use crate::error::Error;
-use crate::python::protocol::{self, Said};
+use crate::python::protocol::{self, Failure, Said};
 
 impl Connection {
     /// Starts a conversation with a worker.
@@ -31,6 +31,11 @@ impl Connection {
         self.state().faults.clone()
     }
 
+    /// The files that the worker could not import, and what a call of their tools fails with.
+    pub fn broken(&self) -> Vec<(String, Failure)> {
+        self.state().broken.clone()
+    }
+
     /// The tools whose schema alone tells what they take.
     pub fn exact(&self) -> Vec<String> {
         self.state().exact.clone()
@@ -38,12 +43,15 @@ impl Connection {
 
     pub(super) fn receive_from_worker(&self, frame: &Bytes) {
         match protocol::parse(frame) {
-            Ok(Said::Ready { faults, exact }) => {
+            Ok(Said::Ready { faults, mut broken, exact }) => {
                 let veil = &self.0.listener.veil;
                 let hidden = |fault| veil.over_words(fault, self.saying("ready"));
                 let faults = faults.into_iter().map(hidden).collect();
+                for (_, failure) in &mut broken {
+                    failure.message = hidden(std::mem::take(&mut failure.message));
+                }
                 let mut state = self.state();
-                (state.faults, state.exact) = (faults, exact);
+                (state.faults, state.broken, state.exact) = (faults, broken, exact);
                 drop(state);
                 self.0.greeted.cancel();
             }

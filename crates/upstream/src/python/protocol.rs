@@ -69,6 +69,8 @@ pub enum Said {
     /// schema alone tells what they take.
     Ready {
         faults: Vec<String>,
+        /// Files that could not be imported, and what a call of their tools fails with.
+        broken: Vec<(String, Failure)>,
         exact: Vec<String>,
     },
     Answer {
@@ -123,7 +125,8 @@ pub fn parse(frame: &Bytes) -> Result<Said, String> {
     let id = id.and_then(|id| id.parse::<u64>().ok());
     match op.and_then(json::string).as_deref() {
         Some("ready") => {
-            return Ok(Said::Ready { faults: faults(&whole), exact: exact(&whole) });
+            let (faults, broken) = (faults(&whole), broken(&whole));
+            return Ok(Said::Ready { faults, broken, exact: exact(&whole) });
         }
         Some("stuck") => {
             let [tool] = whole.members(["tool"]).map_err(|fault| fault.to_string())?;
@@ -167,6 +170,23 @@ fn faults(whole: &Raw) -> Vec<String> {
     };
     let Ok([Some(list)]) = whole.members(["faults"]) else { return Vec::new() };
     json::elements(list).unwrap_or_default().into_iter().filter_map(fault).collect()
+}
+
+/// The files that could not be imported at all: their faults have a code.
+fn broken(whole: &Raw) -> Vec<(String, Failure)> {
+    let one = |text: &str| {
+        let wanted = ["file", "line", "message", "code"];
+        let [file, line, message, code] = json::members(text.as_bytes(), wanted).ok()?;
+        let (file, message, code) =
+            (json::string(file?)?, json::string(message?)?, json::string(code?)?);
+        let line = line.filter(|line| *line != "null").map(|line| format!(":{line}"));
+        let place = format!("{file}{}", line.unwrap_or_default());
+        let message = format!("the file of the tool can't be imported: {place}: {message}");
+        let fault = ToolFault::parse(&code);
+        Some((file.into_owned(), Failure { fault, message, details: None }))
+    };
+    let Ok([Some(list)]) = whole.members(["faults"]) else { return Vec::new() };
+    json::elements(list).unwrap_or_default().into_iter().filter_map(one).collect()
 }
 
 /// The tools whose schema alone tells what they take, as far as keywords can.

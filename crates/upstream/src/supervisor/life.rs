@@ -214,6 +214,8 @@ impl Upstream {
             Ok(acquaintance) => acquaintance,
             Err(problem) => return problem,
         };
+        // Before anybody can call it.
+        self.note_lost(&connection, &inventory);
         let former = self.0.connection.swap(Some(Arc::new(connection.clone())));
         // The same stays the same, so that nobody is told of a change.
         if *self.0.inventory.load_full() != inventory {

@@ -6,6 +6,7 @@ use tokio::time::sleep;
 
 use super::{Phase, Settings, Upstream};
 use crate::launch::Launch;
+use crate::python::Stage;
 
 impl Upstream {
     /// Whether the server runs only while it is needed.
@@ -100,6 +101,11 @@ impl Upstream {
         is_provisional(&self.0.settings)
     }
 
+    /// Whether it is a folder of which only the name is known; another one takes its place when it is read.
+    pub fn is_unread(&self) -> bool {
+        matches!(&self.0.settings.launch, Launch::Worker(worker) if worker.stage == Stage::Unread)
+    }
+
     /// Notes what is being made for the one that takes its place, if anything is.
     pub fn note_making(&self, making: Option<String>) {
         self.0.status.send_modify(|status| status.making = making);
@@ -107,7 +113,7 @@ impl Upstream {
 }
 
 pub(super) fn is_provisional(settings: &Settings) -> bool {
-    matches!(&settings.launch, Launch::Worker(worker) if worker.is_provisional)
+    matches!(&settings.launch, Launch::Worker(worker) if worker.stage != Stage::Whole)
 }
 
 /// Whether a server is started only when somebody wants it.

@@ -96,11 +96,16 @@ async fn worker_gets_at_nothing_but_its_own() {
         let is_refused = outcome == "PermissionError" || outcome == "CalledProcessError";
         assert!(is_refused, "{what}: {outcome}");
     }
+    let health = dock.ask("GET", "/health", &[], "").await.json();
+    let servers = health["servers"].as_array().unwrap();
+    let jailed = servers.iter().find(|server| server["name"] == "jailed").unwrap();
+    assert!(jailed["sandbox"].as_str().unwrap().starts_with("full: "), "{jailed}");
     assert_eq!(dock.text("jailed", "scratch", &json!({})).await, "fine");
     // HARDENING W11
     let taken = dock.call("jailed", "hoard", &json!({"megabytes": 1000})).await;
     assert_eq!(taken.status, 500, "{taken:?}");
     assert!(taken.body.contains("MemoryError"), "{}", taken.body);
+    assert!(taken.body.contains("the limit is `memory_mb: 300`"), "{}", taken.body);
     assert_eq!(dock.text("jailed", "hoard", &json!({"megabytes": 1})).await, "1048576");
 }
 

@@ -63,13 +63,13 @@ fn faulty() -> Data {
 }
 
 /// Calls over MCP, without a session.
-async fn call_mcp(dock: &Dock, tool: &str, arguments: &Value) -> Value {
+pub async fn call_mcp(dock: &Dock, namespace: &str, tool: &str, arguments: &Value) -> Value {
     let params = json!({"name": tool, "arguments": arguments, "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "0"}}});
     let headers = [
-        ("X-Namespace", "bad"),
+        ("X-Namespace", namespace),
         ("MCP-Protocol-Version", "2026-07-28"),
         ("Mcp-Method", "tools/call"),
         ("Mcp-Name", tool),
@@ -102,7 +102,7 @@ async fn failures_have_codes_over_rest_and_are_results_over_mcp() {
         assert_eq!(error["code"], code, "{tool}: {error}");
         assert!(error["message"].as_str().unwrap().contains(message), "{tool}: {error}");
 
-        let result = call_mcp(&dock, tool, &arguments).await;
+        let result = call_mcp(&dock, "bad", tool, &arguments).await;
         assert_eq!(result["isError"], true, "{tool}: {result}");
         // A structure beside that of results: strict clients hold those to the output schema.
         assert!(result.get("structuredContent").is_none(), "{tool}: {result}");
@@ -115,6 +115,64 @@ async fn failures_have_codes_over_rest_and_are_results_over_mcp() {
     assert!(traceback.contains("t.py") && !traceback.contains("toolman_dock"), "{traceback}");
     assert!(!traceback.contains(data.path().to_str().unwrap()), "no path of the machine");
     assert_eq!(dock.text("bad", "divide", &json!({"a": 1, "b": 2})).await, "0.5");
+}
+
+#[tokio::test]
+async fn value_that_is_there_as_text_and_as_structure_counts_once() {
+    // HARDENING W03
+    let data = Data::new(&[("bad/t.py", FAULTY)]);
+    let dock = Dock::start(&data).await;
+    let answer = dock.call("bad", "large", &json!({"bytes": 8_000_000})).await.json();
+    assert_eq!(answer["content"][0]["text"].as_str().map(str::len), Some(8_000_000));
+    assert_eq!(answer["structuredContent"]["result"].as_str().map(str::len), Some(8_000_000));
+    let answer = dock.call("bad", "large", &json!({"bytes": 8_400_000})).await;
+    assert!(answer.body.contains("result too large: 8400"), "{}", answer.body);
+}
+
+#[tokio::test]
+async fn call_of_a_tool_whose_file_can_not_be_imported_is_told_why() {
+    // TD-26, TD-27, TD-28, TD-44
+    let tool = |name: &str, first: &str| {
+        format!("{first}\nfrom fastmcp.tools import tool\n\n@tool\ndef {name}():\n    'One.'\n")
+    };
+    let data = Data::new(&[
+        ("bad/lacks.py", &tool("lacks", "import nosuch")),
+        ("bad/raises.py", &tool("raises", "1 / 0")),
+        ("bad/withheld.py", &tool("withheld", "import nosuch")),
+        ("bad/tooldock.yaml", "deny: [withheld]\n"),
+        ("bad/t.py", HELLO),
+        ("good/t.py", HELLO),
+    ]);
+    let dock = Dock::start(&data).await;
+    assert_eq!(dock.tools("bad").await, ["hello", "lacks", "raises"], "the sources tell no more");
+    let reasons = [
+        ("lacks", "dependency_error", "lacks.py:1: the package `nosuch` is not installed"),
+        ("raises", "internal_error", "raises.py:1: ZeroDivisionError: division by zero"),
+    ];
+    // The first call starts the worker; when the last one comes, its own list has long been shown.
+    for _ in 0..2 {
+        for (tool, code, reason) in reasons {
+            let answer = dock.call("bad", tool, &json!({})).await;
+            assert_eq!(answer.status, 500, "{answer:?}");
+            let error = &answer.json()["error"];
+            assert_eq!(error["code"], code, "{error}");
+            assert!(error["message"].as_str().unwrap().contains(reason), "{error}");
+            let result = call_mcp(&dock, "bad", tool, &json!({})).await;
+            assert_eq!(result["isError"], true, "{result}");
+            assert_eq!(result["structuredContent"]["code"], code, "{result}");
+            assert!(result["content"][0]["text"].as_str().unwrap().contains(reason), "{result}");
+        }
+        assert_eq!(dock.text("bad", "hello", &json!({})).await, "Hello, World!");
+        assert_eq!(dock.tools("bad").await, ["hello"], "what can't be called is not listed");
+    }
+    for (namespace, tool) in [("bad", "withheld"), ("bad", "other"), ("good", "lacks")] {
+        let answer = dock.call(namespace, tool, &json!({})).await;
+        assert_eq!(answer.status, 404, "{tool}: {answer:?}");
+        assert!(!answer.body.contains("nosuch"), "{answer:?}");
+    }
+    data.write("bad/lacks.py", &tool("lacks", ""));
+    dock.reload().await;
+    assert_eq!(dock.call("bad", "lacks", &json!({})).await.status, 200);
 }
 
 #[tokio::test]
@@ -132,6 +190,23 @@ async fn worker_that_ends_fails_its_calls_at_once_and_comes_back() {
         assert!(began.elapsed() < Duration::from_secs(1), "{tool}: {:?}", began.elapsed());
         assert_eq!(dock.text("bad", "divide", &json!({"a": 1, "b": 2})).await, "0.5");
         assert_eq!(dock.text("good", "hello", &json!({})).await, "Hello, World!");
+    }
+}
+
+#[tokio::test]
+async fn tool_that_closes_all_descriptors_costs_its_worker_and_its_call_at_once() {
+    // TD-12, HARDENING W07
+    let text = "import asyncio, os\nfrom fastmcp.tools import tool\n\n@tool\ndef close():\n    'Close.'\n    os.closerange(0, 256)\n\n@tool\nasync def close_and_wait():\n    'Close.'\n    os.closerange(0, 256)\n    await asyncio.sleep(0.1)\n";
+    let data = Data::new(&[("bad/t.py", text), ("bad/hello.py", HELLO)]);
+    let dock = Dock::start(&data).await;
+    for tool in ["close", "close_and_wait"] {
+        assert_eq!(dock.text("bad", "hello", &json!({})).await, "Hello, World!");
+        let began = Instant::now();
+        let answer = dock.call("bad", tool, &json!({})).await;
+        assert_eq!(answer.status, 502, "{answer:?}");
+        // A call may take 60 seconds.
+        assert!(began.elapsed() < Duration::from_secs(20), "{tool}: {:?}", began.elapsed());
+        assert_eq!(dock.text("bad", "hello", &json!({})).await, "Hello, World!");
     }
 }
 

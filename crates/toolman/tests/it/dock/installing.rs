@@ -1,6 +1,6 @@
 //! Packages that take their time, or can't be had: others are served meanwhile, and everybody is told what is going on.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
 use tokio::time::timeout;
 
+use super::faults::call_mcp;
 use super::hostile::check;
 use super::index::Index;
 use super::{Data, Dock, HELLO, TOKEN};
@@ -71,10 +72,8 @@ async fn health(dock: &Dock, name: &str, is_so: impl Fn(&Value) -> bool) -> Valu
     timeout(PATIENCE, looking).await.expect("it becomes so")
 }
 
-#[tokio::test]
-async fn slow_python_keeps_nobody_waiting_but_its_own_namespace() {
-    // HARDENING §3.13: nothing that a namespace does stops the core or another namespace.
-    let data = Data::new(&[("quick/t.py", HELLO), ("slow/t.py", HELLO)]);
+/// A Python that does nothing before a file is there, and that file.
+async fn gated(data: &Data) -> (PathBuf, PathBuf) {
     let (python, gate) = (data.path().join("python-slow"), data.path().join("gate"));
     let text = format!(
         "#!/bin/sh\nwhile [ ! -e {} ]; do sleep 0.05; done\nexec python3 \"$@\"\n",
@@ -84,13 +83,24 @@ async fn slow_python_keeps_nobody_waiting_but_its_own_namespace() {
     let mut shell = Command::new("sh");
     shell.args(["-c", "printf %s \"$1\" > \"$0\" && chmod 755 \"$0\""]).arg(&python).arg(&text);
     assert!(shell.output().await.unwrap().status.success());
+    (python, gate)
+}
+
+#[tokio::test]
+async fn slow_python_keeps_nobody_waiting_but_its_own_namespace() {
+    // HARDENING §3.13: nothing that a namespace does stops the core or another namespace.
+    let data = Data::new(&[("quick/t.py", HELLO), ("slow/t.py", HELLO), ("hasty/t.py", HELLO)]);
+    let (python, gate) = gated(&data).await;
     data.write("slow/tooldock.yaml", &format!("python: {}\n", python.display()));
+    data.write("hasty/tooldock.yaml", &format!("python: {}\ntimeout: 1\n", python.display()));
     let dock = early(command(&data, &[]), &data).await;
     assert_eq!(health(&dock, "slow", |_| true).await["state"], "installing");
     health(&dock, "quick", |quick| quick["state"] == "resting").await;
     assert_eq!(dock.text("quick", "hello", &json!({})).await, "Hello, World!");
     let named = dock.ask("GET", "/namespaces", &[], "").await.json();
     assert!(named.to_string().contains("installing"), "{named}");
+    let hasty = dock.call("hasty", "hello", &json!({})).await;
+    assert_eq!(hasty.status, 404, "it waits no longer than a call may take: {hasty:?}");
     // Others can be read again meanwhile.
     data.write("new/t.py", HELLO);
     kill("-HUP", dock.child.id().unwrap());
@@ -103,6 +113,38 @@ async fn slow_python_keeps_nobody_waiting_but_its_own_namespace() {
     std::fs::write(gate, "").unwrap();
     health(&dock, "slow", |slow| slow["state"] == "resting").await;
     assert_eq!(dock.text("slow", "hello", &json!({})).await, "Hello, World!");
+}
+
+#[tokio::test]
+async fn calls_and_lists_wait_for_a_folder_that_is_still_to_be_read() {
+    // TD-18, TD-114
+    let data = Data::new(&[("quick/t.py", HELLO), ("slow/t.py", HELLO)]);
+    let (python, gate) = gated(&data).await;
+    data.write("slow/tooldock.yaml", &format!("python: {}\n", python.display()));
+    let dock = early(command(&data, &[]), &data).await;
+    let slow = [("X-Namespace", "slow")];
+    let arguments = json!({});
+    let waiting = async {
+        tokio::join!(
+            dock.tools("slow"),
+            dock.call("slow", "hello", &arguments),
+            call_mcp(&dock, "slow", "hello", &arguments),
+            dock.ask("GET", "/tools/hello/schema", &slow, ""),
+            dock.ask("GET", "/openapi.json", &slow, ""),
+        )
+    };
+    let others = async {
+        assert_eq!(dock.text("quick", "hello", &json!({})).await, "Hello, World!");
+        assert_eq!(health(&dock, "slow", |_| true).await["state"], "installing");
+        std::fs::write(&gate, "").unwrap();
+    };
+    let waiting = timeout(PATIENCE, async { tokio::join!(waiting, others).0 });
+    let (tools, called, over_mcp, schema, document) = waiting.await.expect("all are answered");
+    assert_eq!(tools, ["hello"]);
+    assert_eq!(called.status, 200, "{called:?}");
+    assert_eq!(over_mcp["isError"], false, "{over_mcp}");
+    assert_eq!(schema.status, 200, "{schema:?}");
+    assert!(document.body.contains("/tools/hello"), "{document:?}");
 }
 
 #[tokio::test]
@@ -150,7 +192,7 @@ async fn calls_wait_for_packages_that_are_being_installed() {
         index.open();
     });
     let done: Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
-    assert_eq!(done["deps_synced"], json!(["new", "with"]), "{done}");
+    assert_eq!(done["deps_synced"], json!(["with"]), "the other has none: {done}");
     assert_eq!(done["workers_restarted"], json!(["new", "with"]), "{done}");
     assert_eq!(done["problems"], json!([]), "{done}");
 }

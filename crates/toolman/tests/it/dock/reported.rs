@@ -27,6 +27,22 @@ async fn faults_of_folders_are_told_by_check_and_by_reloads() {
 }
 
 #[tokio::test]
+async fn method_of_a_class_is_reported_and_not_offered() {
+    // TD-44
+    let text = "from fastmcp.tools import tool\n\nclass Shop:\n    @tool\n    def sell(self, what: str) -> str:\n        \"\"\"Sell.\"\"\"\n        return what\n";
+    let data = Data::new(&[("a/t.py", HELLO), ("a/shop.py", text)]);
+    let (code, told) = check(&data).await;
+    assert_eq!(code, Some(1), "{told}");
+    let fault = "shop.py:4: the tool `sell` is a method of `Shop`: nobody could pass `self`";
+    assert_eq!(told.matches(fault).count(), 1, "{told}");
+    let dock = Dock::start(&data).await;
+    assert_eq!(dock.tools("a").await, ["hello"]);
+    assert!(dock.workers("a").is_empty(), "the source tells all");
+    assert_eq!(dock.text("a", "hello", &json!({})).await, "Hello, World!");
+    assert_eq!(dock.tools("a").await, ["hello"], "the worker says the same");
+}
+
+#[tokio::test]
 async fn namespaces_may_have_tools_of_the_same_name() {
     let data = Data::new(&[("a/t.py", HELLO), ("b/t.py", HELLO)]);
     let (code, text) = check(&data).await;
