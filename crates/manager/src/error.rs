@@ -42,6 +42,12 @@ pub enum Error {
     )]
     Busy { tool: &'static str },
 
+    #[error(
+        "a model has written `{namespace}/{file}` anew, which waits; decide on it first: `toolman approve \
+         {namespace}/{file}`, or the same with `--reject`"
+    )]
+    Waits { namespace: String, file: String },
+
     #[error("{0}")]
     Secret(String),
 
