@@ -2,9 +2,10 @@
 //!
 //! They are spoken to like any other server, so that nothing else knows of them.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use catalog::schema::Schema;
@@ -15,6 +16,7 @@ use mcp::version::Revision;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex, split};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use upstream::launch::{BuiltIn, Launch};
 use upstream::limits::{CALL_TIMEOUT, LINE_BYTES_MAX};
 use upstream::supervisor::Settings;
@@ -24,6 +26,44 @@ use crate::limits::{OWN_ANSWERS_MAX, OWN_PIPE_BYTES};
 
 type Answer = Pin<Box<dyn Future<Output = Result<Value, String>> + Send>>;
 type Check = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// What is under way, by the ids of requests, so that it can be ended.
+#[derive(Clone, Default)]
+struct Underway(Arc<Mutex<HashMap<Vec<u8>, CancellationToken>>>);
+
+/// A request under way; it is none when this goes.
+struct Begun {
+    underway: Underway,
+    id: Vec<u8>,
+    ended: CancellationToken,
+}
+
+impl Underway {
+    fn begin(&self, id: &Raw, all: &CancellationToken) -> Begun {
+        let (id, ended) = (id.as_bytes().to_vec(), all.child_token());
+        let mut requests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        requests.insert(id.clone(), ended.clone());
+        Begun { underway: self.clone(), id, ended }
+    }
+
+    /// Ends the request that such a notification names.
+    fn cancel(&self, params: Option<&Raw>) {
+        let Some(Ok([Some(id)])) = params.map(|params| params.members(["requestId"])) else {
+            return;
+        };
+        let requests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(ended) = requests.get(Raw::trusted(id.to_owned()).as_bytes()) {
+            ended.cancel();
+        }
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        let mut requests = self.underway.0.lock().unwrap_or_else(PoisonError::into_inner);
+        requests.remove(&self.id);
+    }
+}
 
 /// An upstream made of functions.
 #[derive(Clone)]
@@ -48,7 +88,8 @@ pub struct Tool {
 
 impl Tool {
     /// A tool: what it wants as a JSON Schema, and what it does with arguments that are like that. An object
-    /// that it gives becomes structured content, and an error is told to the model.
+    /// that it gives becomes structured content, and an error is told to the model. What it does is dropped, at the
+    /// next point where it waits, as soon as nobody waits for its answer any more.
     pub fn new<F, R>(name: &str, description: &str, schema: &Value, call: F) -> Tool
     where
         F: Fn(Value) -> R + Send + Sync + 'static,
@@ -168,7 +209,7 @@ impl OwnTools {
         Member { namespace, upstream }
     }
 
-    /// Answers what comes through the pipe; calls side by side.
+    /// Answers what comes through the pipe; calls side by side. What nobody waits for any more is dropped.
     async fn serve(self: Arc<Self>, pipe: DuplexStream) {
         let (mut reader, mut writer) = split(pipe);
         let (answers, mut ready) = mpsc::channel::<bytes::Bytes>(OWN_ANSWERS_MAX);
@@ -180,18 +221,30 @@ impl OwnTools {
                 }
             }
         });
+        let (underway, all) = (Underway::default(), CancellationToken::new());
+        let _none_is_left = all.clone().drop_guard();
         let mut lines = Lines::new(LINE_BYTES_MAX);
         while let Ok(1..) = reader.read_buf(lines.buffer()).await {
             while let Some(line) = lines.next_line() {
                 let Line::Frame(frame) = line else { continue };
-                let Ok(Message::Request { id, method, params }) = rpc::parse(&frame) else {
-                    continue;
+                let (id, method, params) = match rpc::parse(&frame) {
+                    Ok(Message::Request { id, method, params }) => (id, method, params),
+                    Ok(Message::Notification { method, params }) => {
+                        if method == "notifications/cancelled" {
+                            underway.cancel(params.as_ref());
+                        }
+                        continue;
+                    }
+                    Ok(Message::Response { .. }) | Err(_) => continue,
                 };
                 let (tools, answers) = (Arc::clone(&self), answers.clone());
+                let begun = underway.begin(&id, &all);
                 tokio::spawn(async move {
-                    let frame = match tools.answer(&method, params.as_ref()).await {
-                        Ok(result) => rpc::result(&id, result.to_string().as_bytes()),
-                        Err(error) => rpc::error(Some(&id), error.as_bytes()),
+                    let answered = tools.answer(&method, params.as_ref());
+                    let frame = match begun.ended.run_until_cancelled(answered).await {
+                        Some(Ok(result)) => rpc::result(&id, result.to_string().as_bytes()),
+                        Some(Err(error)) => rpc::error(Some(&id), error.as_bytes()),
+                        None => return,
                     };
                     _ = answers.send(frame).await;
                 });

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::limits::SLOW_CALLS_MAX;
+
 /// Why something was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -35,6 +37,17 @@ pub enum Error {
     )]
     Locked { holder: String },
 
+    #[error(
+        "{SLOW_CALLS_MAX} calls of `{tool}` are under way, and wait for each other; try again when some have ended"
+    )]
+    Busy { tool: &'static str },
+
+    #[error(
+        "a model has written `{namespace}/{file}` anew, which waits; decide on it first: `toolman approve \
+         {namespace}/{file}`, or the same with `--reject`"
+    )]
+    Waits { namespace: String, file: String },
+
     #[error("{0}")]
     Secret(String),
 
@@ -54,6 +67,12 @@ pub enum Error {
         "Python can't be used: {0}; see that `python3` runs there, or name another with `python` of `[dock]`"
     )]
     Python(String),
+
+    #[error("nobody waits for the answer any more")]
+    Left,
+
+    #[error("a fault of our own; see the log of the manager")]
+    Fault,
 
     #[error(transparent)]
     Core(#[from] crate::core::Unreached),

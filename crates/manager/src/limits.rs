@@ -10,8 +10,10 @@ pub const ENTRIES_MAX: usize = 10_000;
 pub const DELETED_MAX: usize = 20;
 /// How long a call of one of our tools may take: packages may have to be installed.
 pub const CALL_TIME_MAX: Duration = Duration::from_mins(11);
-/// Calls of our tools at once; more wait.
+/// Calls of quick tools at once; more wait.
 pub const CALLS_MAX: usize = 64;
+/// Calls at once of a tool that waits for others, which is the same for each of them; more are refused.
+pub const SLOW_CALLS_MAX: usize = 24;
 /// How long another process may hold the lock of the files.
 pub const LOCK_WAIT_MAX: Duration = Duration::from_secs(5);
 /// How long to wait before the lock is tried again.

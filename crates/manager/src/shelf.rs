@@ -59,18 +59,18 @@ impl Shelf<'_> {
         Ok(found)
     }
 
-    /// Puts a text in place; what was there is kept in the history. What waited is no longer wanted.
-    pub fn put(
-        &self,
-        namespace: &str,
-        file: &str,
-        text: &str,
-        (by, deed): (Author, &str),
-    ) -> Result<(), Error> {
+    /// Puts a former text in place again for a person; what was there is kept in the history. What waits must be decided
+    /// upon first, or it would be lost, or undo this.
+    pub fn revert(&self, namespace: &str, file: &str, text: &str) -> Result<(), Error> {
         let _lock = self.lock()?;
-        self.put_locked(namespace, file, text, (by, deed))
+        if self.waiting(namespace, file)?.is_some() {
+            return Err(Error::Waits { namespace: namespace.to_owned(), file: file.to_owned() });
+        }
+        self.tools.make_folder(namespace)?;
+        self.put_locked(namespace, file, text, (Author::Person, "reverted"))
     }
 
+    /// Puts a text in place; what was there is kept in the history. What waited is no longer wanted.
     fn put_locked(
         &self,
         namespace: &str,

@@ -177,12 +177,9 @@ fn forget_oldest(desk: &Desk) -> Result<(), Error> {
     Ok(())
 }
 
-/// Looks into sources that are there.
-pub async fn analyse(desk: &Desk, fetched: &Fetched) -> Result<Value, Error> {
-    let root = folder(desk, &fetched.origin);
-    let surveyed = tokio::task::spawn_blocking(move || survey::survey(&root)).await;
-    let report =
-        surveyed.map_err(|_| Error::Source("the sources could not be looked into".to_owned()))?;
+/// Looks into sources that are there; it takes a while, on the thread of its call.
+pub fn analyse(desk: &Desk, fetched: &Fetched) -> Result<Value, Error> {
+    let report = survey::survey(&folder(desk, &fetched.origin));
     Ok(told(fetched, report.map_err(|error| Error::Source(error.to_string()))?))
 }
 

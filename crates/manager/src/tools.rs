@@ -13,15 +13,17 @@ mod sources;
 mod status;
 mod trial;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use gateway::own_tools::{OwnTools, Tool};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::desk::Desk;
 use crate::error::Error;
-use crate::limits::CALL_TIME_MAX;
+use crate::limits::{CALL_TIME_MAX, SLOW_CALLS_MAX};
 
 /// What a tool does to the world, for clients that ask people first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,12 +33,45 @@ pub enum Effect {
     Asks,
     /// Twice is like once.
     Writes,
+    /// As `Writes`, but by the core, which takes its time.
+    Reloads,
     /// What was there is gone.
     Destroys,
     /// As `Writes`, and it reaches other machines.
     Fetches,
     /// Whatever a tool of somebody else does.
     Runs,
+}
+
+/// Whose turn it is to run.
+enum Turns {
+    /// With all quick tools, which wait for files alone: one after another.
+    Shared(Arc<Semaphore>),
+    /// For this tool alone, which may wait for minutes: for other machines, for packages, for the core.
+    Own(&'static str, Arc<Semaphore>),
+}
+
+impl Turns {
+    fn new(name: &'static str, effect: Effect, desk: &Desk) -> Turns {
+        match effect {
+            Effect::Reads | Effect::Writes | Effect::Destroys => {
+                Turns::Shared(Arc::clone(&desk.calls))
+            }
+            Effect::Asks | Effect::Reloads | Effect::Fetches | Effect::Runs => {
+                Turns::Own(name, Arc::new(Semaphore::new(SLOW_CALLS_MAX)))
+            }
+        }
+    }
+
+    async fn take(&self) -> Result<Option<OwnedSemaphorePermit>, Error> {
+        match self {
+            Turns::Shared(all) => Ok(Arc::clone(all).acquire_owned().await.ok()),
+            Turns::Own(tool, own) => {
+                let turn = Arc::clone(own).try_acquire_owned();
+                turn.map(Some).map_err(|_| Error::Busy { tool })
+            }
+        }
+    }
 }
 
 /// A tool, apart from what it does.
@@ -61,19 +96,15 @@ impl Described<'_> {
         R: Future<Output = Result<Value, Error>> + Send + 'static,
     {
         let schema = object(&self.input, self.required);
+        let turns = Arc::new(Turns::new(self.name, self.effect, desk));
         let desk = Arc::clone(desk);
         let call = move |arguments| {
-            let calls = Arc::clone(&desk.calls);
+            let turns = Arc::clone(&turns);
             let running = run(Arc::clone(&desk), arguments);
             async move {
-                // It waits for files, locks and the safe, which may take seconds: not on a thread that serves others.
-                let _permit = calls.acquire_owned().await;
-                let here = Handle::current();
-                let ended = tokio::task::spawn_blocking(move || here.block_on(running));
-                match ended.await {
-                    Ok(ended) => ended.map_err(|error| error.to_string()),
-                    Err(_) => Err("a fault of our own; see the log of the manager".to_owned()),
-                }
+                let turn = turns.take().await.map_err(|error| error.to_string())?;
+                let running = apart(turn, running);
+                running.await.map_err(|error| error.to_string())
             }
         };
         let effect = self.effect;
@@ -89,6 +120,29 @@ impl Described<'_> {
             .giving(&self.output)
             .hinting(&hints)
     }
+}
+
+/// Runs what waits for files, locks and the safe, which may take seconds: not on a thread that serves others.
+///
+/// When nobody waits for it any more it is dropped, at the next point where it waits itself: what it writes, it writes
+/// whole. It has its turn until then.
+async fn apart<R>(turn: Option<OwnedSemaphorePermit>, running: R) -> Result<Value, Error>
+where
+    R: Future<Output = Result<Value, Error>> + Send + 'static,
+{
+    // Nothing is ever sent; it ends when it is dropped, with us.
+    let (_waited_for, left) = oneshot::channel::<Infallible>();
+    let here = Handle::current();
+    let ended = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        here.block_on(async move {
+            tokio::select! {
+                ended = running => ended,
+                _ = left => Err(Error::Left),
+            }
+        })
+    });
+    ended.await.unwrap_or(Err(Error::Fault))
 }
 
 /// All tools of the manager.

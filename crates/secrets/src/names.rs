@@ -38,14 +38,24 @@ pub enum NameError {
 }
 
 /// Variables by which whoever sets a secret would run programs of their own.
-const RESERVED: [&str; 17] = [
+const RESERVED: [&str; 30] = [
     "BASH_ENV",
     "ENV",
     "GCONV_PATH",
+    "GIT_ASKPASS",
+    "GIT_EDITOR",
+    "GIT_EXEC_PATH",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_PAGER",
+    "GIT_PROXY_COMMAND",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_SSH",
     "GIT_SSH_COMMAND",
+    "GIT_TEMPLATE_DIR",
     "HOME",
     "IFS",
     "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
     "NODE_OPTIONS",
     "NODE_PATH",
     "PATH",
@@ -56,8 +66,19 @@ const RESERVED: [&str; 17] = [
     "SECRETS_KEY",
     "SHELL",
     "SHELLOPTS",
+    "SSH_ASKPASS",
+    "ZDOTDIR",
+    "_JAVA_OPTIONS",
 ];
-const RESERVED_PREFIXES: [&str; 4] = ["LD_", "DYLD_", "PYTHON", "SECRETS_KEY_"];
+const RESERVED_PREFIXES: [&str; 6] =
+    ["BASH_FUNC_", "DYLD_", "GIT_CONFIG", "LD_", "PYTHON", "SECRETS_KEY_"];
+
+/// Whether a variable of this name says which programs run, in whatever letters.
+pub fn decides_what_runs(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    RESERVED.contains(&name.as_str())
+        || RESERVED_PREFIXES.iter().any(|start| name.starts_with(start))
+}
 
 impl FromStr for Key {
     type Err = NameError;
@@ -70,8 +91,7 @@ impl FromStr for Key {
         if text.len() > KEY_BYTES_MAX {
             return Err(NameError::TooLong);
         }
-        if RESERVED.contains(&text) || RESERVED_PREFIXES.iter().any(|start| text.starts_with(start))
-        {
+        if decides_what_runs(text) {
             return Err(NameError::Reserved);
         }
         Ok(Key(text.into()))

@@ -95,16 +95,10 @@ impl Wish {
             )));
         }
         let (name, place) = fresh(desk, &self.origin())?;
-        let unpacked =
-            tokio::task::spawn_blocking(move || unpack(&bytes, format, &place.join("source")))
-                .await;
-        let unpacked =
-            unpacked.map_err(|_| Error::Source("the archive could not be unpacked".to_owned()));
-        if let Err(error) =
-            unpacked.and_then(|done| done.map_err(|error| Error::Source(error.to_string())))
-        {
+        // From here on it does not wait, so that it is put into its place whole or not at all.
+        if let Err(error) = unpack(&bytes, format, &place.join("source")) {
             _ = desk.data.remove_folder(&name);
-            return Err(error);
+            return Err(Error::Source(error.to_string()));
         }
         let fetched = Fetched {
             origin: self.origin(),

@@ -7,12 +7,16 @@ mod program;
 #[cfg(test)]
 mod tests;
 
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp::text::{shorten, tame};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use upstream::confine::{self, Confinement};
 use upstream::launch::{Ended, Errand};
 
@@ -22,6 +26,9 @@ use crate::error::Error;
 use crate::limits::{
     CLONE_BYTES_MAX, CLONE_FILES_MAX, CLONE_MEMORY_BYTES_MAX, SAID_BYTES_MAX, URL_BYTES_MAX,
 };
+
+/// Ends when nobody waits for a clone any more.
+type Left = oneshot::Receiver<Infallible>;
 
 /// Where a repository is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,10 +124,25 @@ fn without_credentials(text: &str) -> String {
 }
 
 /// Clones a repository into its place; what was there before is replaced.
-pub async fn clone(desk: &Desk, origin: &Origin) -> Result<Fetched, Error> {
-    let _one = desk.sources.fetching.lock().await;
+///
+/// When this is dropped while it waits for its turn, that is all. Later, git is ended and what it has written is removed,
+/// and then the next has its turn.
+pub async fn clone(desk: &Arc<Desk>, origin: &Origin) -> Result<Fetched, Error> {
+    let turn = Arc::clone(&desk.sources.fetching).lock_owned().await;
+    let (desk, origin) = (Arc::clone(desk), origin.clone());
+    // Nothing is ever sent; it ends when it is dropped, with us.
+    let (_waited_for, left) = oneshot::channel::<Infallible>();
+    let here = Handle::current();
+    let cloned = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        here.block_on(clone_until(&desk, &origin, left))
+    });
+    cloned.await.unwrap_or(Err(Error::Fault))
+}
+
+async fn clone_until(desk: &Desk, origin: &Origin, left: Left) -> Result<Fetched, Error> {
     let (name, place) = fresh(desk, &origin.name())?;
-    let cloned = clone_into(desk, origin, &place).await;
+    let cloned = clone_into(desk, origin, &place, left).await;
     let fetched = match cloned {
         Ok((version, notes)) => {
             Fetched { origin: origin.name(), version, time: (desk.clock)(), notes }
@@ -139,6 +161,7 @@ async fn clone_into(
     desk: &Desk,
     origin: &Origin,
     place: &Path,
+    left: Left,
 ) -> Result<(String, Vec<String>), Error> {
     let failed = |why: String| Error::Clone { url: shorten(&origin.name()), why };
     let git = program::find().ok_or_else(|| {
@@ -169,7 +192,7 @@ async fn clone_into(
         time_max: desk.sources.clone_time_max,
         output_bytes_max: SAID_BYTES_MAX,
     };
-    let ended = watched(desk, errand, &target).await.map_err(failed)?;
+    let ended = watched(desk, errand, &target, left).await.map_err(failed)?;
     let is_ours = |line: &&str| line.starts_with(confine::SANDBOX_SAID);
     if let Some(line) = ended.errors.lines().find(|line| is_ours(line) && line.contains("NOT")) {
         let reached = line.trim_start_matches(confine::SANDBOX_SAID);
@@ -266,15 +289,21 @@ fn environment(home: &Path, protocol: &str) -> Vec<(OsString, OsString)> {
     all
 }
 
-/// Runs git, and ends it when it writes too much.
-async fn watched(desk: &Desk, errand: Errand, target: &Path) -> Result<Ended, String> {
-    let objection = async {
+/// Runs git, and ends it when it writes too much, or when nobody waits for it any more.
+async fn watched(desk: &Desk, errand: Errand, target: &Path, left: Left) -> Result<Ended, String> {
+    let too_much = async {
         let mut ticks = tokio::time::interval(Duration::from_millis(250));
         loop {
             ticks.tick().await;
             if let Err(why) = measure(target.to_owned()).await {
                 return why;
             }
+        }
+    };
+    let objection = async {
+        tokio::select! {
+            why = too_much => why,
+            _ = left => Error::Left.to_string(),
         }
     };
     let ended = desk.spawner.run_until(errand, objection).await;

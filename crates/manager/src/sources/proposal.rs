@@ -2,6 +2,7 @@
 //!
 //! What the registry says is data: it is written down, and nothing is started. HARDENING A02
 
+use secrets::names::decides_what_runs;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -118,7 +119,7 @@ impl Draft {
             .or_else(|| about["environment_variables"].as_array());
         let mut env = Vec::new();
         for variable in variables.into_iter().flatten() {
-            let name = variable_name(variable["name"].as_str().unwrap_or_default())?;
+            let name = own_variable(variable["name"].as_str().unwrap_or_default())?;
             let value = self.value(&name, variable)?;
             if package.kind == "oci" {
                 args.extend([quoted("-e")?, quoted(&name)?]);
@@ -126,7 +127,7 @@ impl Draft {
             env.push(format!("{name} = {value}"));
         }
         args.push(versioned(package)?);
-        for argument in about["packageArguments"].as_array().into_iter().flatten() {
+        for argument in arguments(about) {
             self.argument(argument, &mut args)?;
         }
         self.lines.push(format!("command = {}", quoted(program)?));
@@ -139,8 +140,7 @@ impl Draft {
 
     fn argument(&mut self, argument: &Value, args: &mut Vec<String>) -> Result<(), Error> {
         let said = argument["value"].as_str().or_else(|| argument["default"].as_str());
-        let is_required = argument["isRequired"] == true || argument["is_required"] == true;
-        if said.is_none() && !is_required {
+        if !is_given(argument) {
             return Ok(());
         }
         if argument["type"] == "named" {
@@ -149,6 +149,7 @@ impl Draft {
         let hint = argument["valueHint"].as_str().or_else(|| argument["value_hint"].as_str());
         let name = hint.or_else(|| argument["name"].as_str()).unwrap_or("ARGUMENT");
         args.push(match said {
+            Some(text) if text.contains(['{', '}']) => self.filled(text, argument)?,
             Some(text) => quoted(text)?,
             None => self.wanted(name),
         });
@@ -245,6 +246,19 @@ fn is_secret(about: &Value) -> bool {
     about["isSecret"] == true || about["is_secret"] == true
 }
 
+/// What a package is told on its command line.
+fn arguments(about: &Value) -> impl Iterator<Item = &Value> {
+    let given =
+        ["packageArguments", "package_arguments"].iter().find_map(|key| about[*key].as_array());
+    given.into_iter().flatten()
+}
+
+/// Whether an argument is there: one without a value that need not be is left out.
+fn is_given(argument: &Value) -> bool {
+    let is_required = argument["isRequired"] == true || argument["is_required"] == true;
+    is_required || argument["value"].is_string() || argument["default"].is_string()
+}
+
 /// Refuses what an entry could not say: another index, other arguments of the runner, another way to speak.
 fn check_ways(package: &Package, about: &Value) -> Result<(), Error> {
     let name = mcp::text::shorten(&package.identifier);
@@ -262,6 +276,13 @@ fn check_ways(package: &Package, about: &Value) -> Result<(), Error> {
         ["runtimeArguments", "runtime_arguments"].iter().find_map(|key| about[*key].as_array());
     if given.is_some_and(|given| !given.is_empty()) {
         return refused("wants arguments for the program that starts it");
+    }
+    let holds_secret = |argument: &&Value| {
+        let variables = argument["variables"].as_object();
+        is_secret(argument) || variables.is_some_and(|all| all.values().any(is_secret))
+    };
+    if arguments(about).filter(|argument| is_given(argument)).any(|one| holds_secret(&one)) {
+        return refused("wants a secret among its arguments, where every process can read it");
     }
     let way = about["transport"]["type"].as_str().unwrap_or("stdio");
     if way != "stdio" {
@@ -301,23 +322,47 @@ fn variable_name(name: &str) -> Result<String, Error> {
         && name.len() <= 128
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         && !name.starts_with(|c: char| c.is_ascii_digit());
-    // These would decide what runs, not what it is told.
-    let decides = [
-        "PATH",
-        "LD_PRELOAD",
-        "LD_LIBRARY_PATH",
-        "PYTHONPATH",
-        "PYTHONSTARTUP",
-        "NODE_OPTIONS",
-        "BASH_ENV",
-    ];
-    if is_name && !decides.contains(&name) {
+    if is_name && !decides_what_runs(name) {
         return Ok(name.to_owned());
     }
-    Err(Error::Source(format!(
-        "the registry names a variable `{}`, which is refused",
+    Err(refused_variable(name))
+}
+
+/// Variables by which the programs that start packages would take others, or from elsewhere.
+const STEERING: [&str; 12] = [
+    "ALL_PROXY",
+    "CONTAINER_HOST",
+    "CURL_CA_BUNDLE",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "NODE_EXTRA_CA_CERTS",
+    "NODE_TLS_REJECT_UNAUTHORIZED",
+    "REQUESTS_CA_BUNDLE",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "TMPDIR",
+    "USERPROFILE",
+];
+const STEERING_PREFIXES: [&str; 8] =
+    ["BUN_", "DOCKER_", "GIT_", "NPM_CONFIG_", "PIP_", "UV_", "XDG_", "YARN_"];
+
+/// The name of a variable in the environment of a server, and of the program that fetches and starts it.
+fn own_variable(name: &str) -> Result<String, Error> {
+    let letters = name.to_ascii_uppercase();
+    if STEERING.contains(&letters.as_str())
+        || STEERING_PREFIXES.iter().any(|start| letters.starts_with(start))
+    {
+        return Err(refused_variable(name));
+    }
+    variable_name(name)
+}
+
+fn refused_variable(name: &str) -> Error {
+    Error::Source(format!(
+        "the registry names a variable `{}`, which is refused: it is no name, or decides which programs run; write the \
+         entry of `tools.toml` by hand if it must be",
         mcp::text::shorten(name)
-    )))
+    ))
 }
 
 /// A text of the registry that can stand in a configuration: it can't reach for secrets or variables.

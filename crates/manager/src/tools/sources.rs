@@ -96,11 +96,11 @@ fn analyze_repo(desk: &Arc<Desk>) -> Tool {
     }
     .does(desk, |desk, arguments| async move {
         let fetched = cloned(&desk, text(&arguments, "repo_url"), arguments["refresh"] == true).await?;
-        sources::analyse(&desk, &fetched).await
+        sources::analyse(&desk, &fetched)
     })
 }
 
-async fn cloned(desk: &Desk, repo_url: &str, is_anew: bool) -> Result<Fetched, Error> {
+async fn cloned(desk: &Arc<Desk>, repo_url: &str, is_anew: bool) -> Result<Fetched, Error> {
     let origin = Origin::parse(repo_url, &desk.sources.local)?;
     match sources::known(desk, &origin.name())?.filter(|_| !is_anew) {
         Some(known) => Ok(known),
@@ -196,7 +196,7 @@ fn install_from_registry(desk: &Arc<Desk>) -> Tool {
 }
 
 /// The analysis of a package, or what the registry says of an image.
-async fn packaged(desk: &Desk, arguments: &Value) -> Result<Value, Error> {
+async fn packaged(desk: &Arc<Desk>, arguments: &Value) -> Result<Value, Error> {
     let name = text(arguments, "package");
     let version = arguments["version"].as_str();
     let kind = match arguments["package_type"].as_str() {
@@ -219,7 +219,7 @@ async fn packaged(desk: &Desk, arguments: &Value) -> Result<Value, Error> {
         Some(known) => known,
         None => Box::pin(wish.fulfil(desk)).await?,
     };
-    sources::analyse(desk, &fetched).await
+    sources::analyse(desk, &fetched)
 }
 
 /// The entry of the registry that is named so, or has that package.
@@ -248,7 +248,7 @@ fn usable(entry: &registry::Entry, version: Option<&str>) -> Result<Option<Wish>
 
 /// An entry without a package that could be unpacked: what the registry says of its image, with the analysis of its
 /// repository if that can be cloned.
-async fn pictured(desk: &Desk, entry: &registry::Entry) -> Result<Value, Error> {
+async fn pictured(desk: &Arc<Desk>, entry: &registry::Entry) -> Result<Value, Error> {
     let packages = entry.packages();
     let Some((image, about)) = packages.iter().find(|(package, _)| package.kind == "oci") else {
         let kinds: Vec<&str> = packages.iter().map(|(package, _)| package.kind.as_str()).collect();
@@ -277,7 +277,7 @@ async fn pictured(desk: &Desk, entry: &registry::Entry) -> Result<Value, Error> 
         let cloned = cloned(desk, url, false).await;
         match cloned {
             Ok(fetched) => {
-                analysis = sources::analyse(desk, &fetched).await?;
+                analysis = sources::analyse(desk, &fetched)?;
                 notes.push(format!(
                     "the analysis is that of its repository, at {}",
                     fetched.version
@@ -350,7 +350,7 @@ fn install_from_repo(desk: &Arc<Desk>) -> Tool {
     .does(desk, |desk, arguments| async move {
         let namespace = namespace(&arguments)?;
         let fetched = cloned(&desk, text(&arguments, "repo_url"), false).await?;
-        Ok(with_steps(sources::analyse(&desk, &fetched).await?, namespace))
+        Ok(with_steps(sources::analyse(&desk, &fetched)?, namespace))
     })
 }
 

@@ -24,7 +24,7 @@ fn reload_core(desk: &Arc<Desk>) -> Tool {
             \n\nReturns reloaded (true), namespaces, workers_restarted, namespaces_removed, deps_synced and problems \
             (what is wrong with single folders; those that are fine are served).\n\nNext: `test_tool` for each tool \
             that you have changed.",
-        effect: Effect::Writes,
+        effect: Effect::Reloads,
         input: json!({}),
         required: &[],
         output: object(

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
 use comfy_table::Table;
 use manager::beneath::Root;
-use manager::history::{Author, History};
+use manager::history::History;
 use manager::names::{FileName, NamespaceName};
 use manager::shelf::{Shelf, Waiting};
 use manager::sources::proposal::Proposal;
@@ -223,8 +223,7 @@ pub fn revert(cli: &Cli, asked: &Revert) -> anyhow::Result<i32> {
     let Some((version, text)) = found else {
         anyhow::bail!("there is no such version; see `toolman tool-history {namespace} {file}`");
     };
-    folders.tools.make_folder(namespace)?;
-    folders.shelf().put(namespace, file, &text, (Author::Person, "reverted"))?;
+    folders.shelf().revert(namespace, file, &text)?;
     terminal::print(&format!(
         "{namespace}/{file} is version {version} again; it is served after the next reload\n"
     ))?;

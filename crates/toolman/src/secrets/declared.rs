@@ -1,7 +1,7 @@
 //! `toolman secrets check`: what namespaces declare, and whether it is there.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use config::library::text_at;
 use mcp::text::{shorten, tame};
@@ -24,10 +24,25 @@ type Declared = BTreeMap<String, BTreeSet<Key>>;
 /// What all namespaces declare.
 fn declared(cli: &Cli, store: &Store) -> Result<Declared, Misuse> {
     let mut declared = in_configuration(cli)?;
+    in_folders(&tools(cli, store)?, &mut declared)?;
+    Ok(declared)
+}
+
+/// Where the folders of namespaces are.
+fn tools(cli: &Cli, store: &Store) -> Result<PathBuf, Misuse> {
     let dock = host::configuration(cli)?.and_then(|config| config.dock);
     let tools = dock.and_then(|dock| dock.folder);
-    in_folders(&tools.unwrap_or_else(|| store.folder().join("tools")), &mut declared)?;
-    Ok(declared)
+    Ok(tools.unwrap_or_else(|| store.folder().join("tools")))
+}
+
+/// Whether there is a namespace of this name, though it may declare nothing.
+fn is_there(cli: &Cli, store: &Store, namespace: &str) -> Result<bool, Misuse> {
+    let is_folder =
+        namespace.parse::<Scope>().is_ok() && tools(cli, store)?.join(namespace).is_dir();
+    let Some(config) = host::configuration(cli)? else { return Ok(is_folder) };
+    let is_named = config.folders.iter().any(|folder| folder.namespace.as_str() == namespace)
+        || config.servers.iter().any(|server| server.namespace.as_str() == namespace);
+    Ok(is_folder || is_named)
 }
 
 /// Of these secrets, those that a namespace declares and that have no value now, each in words. What can't be read
@@ -62,8 +77,12 @@ fn shown(namespace: &str) -> String {
 pub fn check(cli: &Cli, store: &Store, only: Option<&str>, as_json: bool) -> anyhow::Result<i32> {
     let mut declared = declared(cli, store)?;
     if let Some(only) = only {
-        let found = declared.remove(only).unwrap_or_default();
-        declared = BTreeMap::from([(only.to_owned(), found)]);
+        let found = declared.remove(only);
+        if found.is_none() && !is_there(cli, store, only)? {
+            let known = "neither a server of the configuration nor a folder of tools has that name";
+            return Err(Misuse(format!("there is no namespace `{}`: {known}", tame(only))).into());
+        }
+        declared = BTreeMap::from([(only.to_owned(), found.unwrap_or_default())]);
     }
     let contents = store.read().map_err(worded)?;
     let rows: Vec<Row> =

@@ -4,6 +4,7 @@ mod approval;
 mod at_once;
 mod compose;
 mod doors;
+mod leaving;
 mod paths;
 mod proposals;
 mod sdks;

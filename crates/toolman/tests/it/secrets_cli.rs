@@ -389,6 +389,13 @@ async fn check_compares_what_is_declared_with_what_is_set() {
     set(&folder, "HUB_TOKEN", "hub", HUSH).await;
     assert_eq!(run(&folder, &["check", "hub"], "").await.0, Some(0));
     assert_eq!(run(&folder, &["check", "shared"], "").await.0, Some(0));
+    std::fs::create_dir(file(&folder, "tools/plain")).unwrap();
+    assert_eq!(run(&folder, &["check", "plain"], "").await.0, Some(0), "it declares nothing");
+    for arguments in [&["check", "nope"][..], &["check", "..", "--json"]] {
+        let (code, said) = run(&folder, arguments, "").await;
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains(&format!("there is no namespace `{}`", arguments[1])), "{said}");
+    }
     write("github", "secrets: [PATH]\n");
     let (code, said) = run(&folder, &["check"], "").await;
     assert_eq!(code, Some(2));

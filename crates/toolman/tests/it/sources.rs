@@ -1,6 +1,6 @@
 //! Repositories and registries through the manager's tools: read, told of, proposed; never run.
 
-mod bounds;
+pub mod bounds;
 mod hostile;
 mod nested;
 mod registry;
@@ -19,7 +19,7 @@ use site::Site;
 
 /// `toolman manager` with a data directory of its own; there is no core.
 pub struct Manager {
-    served: Served,
+    pub served: Served,
     data: Data,
 }
 

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-use super::Spawner;
+use super::{Process, Spawner};
 use crate::confine::Confinement;
 use crate::guard::{self, Terms};
 
@@ -43,7 +44,7 @@ pub struct Ended {
 }
 
 impl Spawner {
-    /// Runs a program to its end, or to the end of its time.
+    /// Runs a program to its end, or to the end of its time; it is ended too if this is dropped.
     pub async fn run(self: &Arc<Self>, errand: Errand) -> std::io::Result<Ended> {
         self.run_until(errand, std::future::pending()).await
     }
@@ -59,7 +60,10 @@ impl Spawner {
         let mut guarded = guard::command(&self.guard, terms, program, args);
         guarded.env_clear().envs(errand.env).current_dir(&errand.cwd);
         guarded.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut process = self.spawn(guarded)?;
+        let mut held = Held(Some(self.spawn(guarded)?));
+        let Some(process) = &mut held.0 else {
+            return Err(std::io::Error::other("the process is missing"));
+        };
         let child = &mut process.child;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(mut stdin), Some(stdout), Some(stderr)) = pipes else {
@@ -82,18 +86,34 @@ impl Spawner {
             why = objection => Err((why, false)),
         };
         match done {
-            Ok((how, output, errors)) => Ok(Ended {
-                is_success: how == "ended with exit code 0",
-                is_late: false,
-                how,
-                output,
-                errors: String::from_utf8_lossy(&errors).into_owned(),
-            }),
+            Ok((how, output, errors)) => {
+                held.0 = None;
+                Ok(Ended {
+                    is_success: how == "ended with exit code 0",
+                    is_late: false,
+                    how,
+                    output,
+                    errors: String::from_utf8_lossy(&errors).into_owned(),
+                })
+            }
             Err((how, is_late)) => {
-                process.end().await;
+                if let Some(process) = held.0.take() {
+                    process.end().await;
+                }
                 let (output, errors) = (Vec::new(), String::new());
                 Ok(Ended { how, is_success: false, is_late, output, errors })
             }
+        }
+    }
+}
+
+/// A process that is ended in order, also if nobody waits for it any more.
+struct Held(Option<Process>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let (Some(process), Ok(here)) = (self.0.take(), Handle::try_current()) {
+            here.spawn(process.end());
         }
     }
 }

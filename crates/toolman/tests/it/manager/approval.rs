@@ -97,6 +97,27 @@ async fn former_versions_are_kept_and_put_in_place_again() {
 }
 
 #[tokio::test]
+async fn revert_does_not_throw_away_what_waits_for_a_person() {
+    let data = Data::new(&[("shared/hello.py", HELLO)]);
+    let manager = Manager::start(&data, &[("TOOL_APPROVAL", "required")]).await;
+    let file = data.path().join("tools/shared/hello.py");
+    let (first, second) = (HELLO.replace("Hello", "Welcome"), HELLO.replace("Hello", "Moin"));
+    manager.done("write_tool", written("hello.py", &first)).await;
+    run(&data, &["approve", "shared/hello.py", "--yes"]).await;
+    manager.done("write_tool", written("hello.py", &second)).await;
+    let (code, said) = run(&data, &["revert", "shared", "hello.py"]).await;
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("decide on it first: `toolman approve shared/hello.py`"), "{said}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), first);
+    let waiting = data.path().join("pending/shared/hello.py");
+    assert_eq!(std::fs::read_to_string(waiting).unwrap(), second);
+    run(&data, &["approve", "shared/hello.py", "--reject", "--yes"]).await;
+    let (code, said) = run(&data, &["revert", "shared", "hello.py"]).await;
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), HELLO);
+}
+
+#[tokio::test]
 async fn manager_that_is_killed_while_it_writes_leaves_the_old_or_the_new_file() {
     let data = Data::new(&[("shared/t.py", &tool("t", "return \"none\""))]);
     let file = data.path().join("tools/shared/t.py");

@@ -12,7 +12,7 @@ use testkit::processes::{command_line, descendants};
 use super::{Manager, repository};
 
 /// A manager for which `git` is a script; `$TARGET` is where it is to clone to.
-async fn with_git(around: &TempDir, script: &str, more: &[(&str, &str)]) -> Manager {
+pub async fn with_git(around: &TempDir, script: &str, more: &[(&str, &str)]) -> Manager {
     let programs = around.path().join("programs");
     fs::create_dir(&programs).unwrap();
     let git = programs.join("git");
@@ -27,7 +27,7 @@ async fn with_git(around: &TempDir, script: &str, more: &[(&str, &str)]) -> Mana
 }
 
 /// Nothing is kept of a clone that failed, and nobody works on it any more.
-fn assert_nothing_is_left(manager: &Manager) {
+pub fn assert_nothing_is_left(manager: &Manager) {
     let repos = fs::read_dir(manager.path().join("repos")).unwrap();
     assert_eq!(repos.count(), 0, "something is left");
     let running = descendants(manager.pid());

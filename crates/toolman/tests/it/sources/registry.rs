@@ -279,6 +279,14 @@ async fn templates_of_the_registry_keep_their_words_and_their_secrets() {
     for (more, expected) in [
         (json!({"registryBaseUrl": "https://evil.test"}), "comes from another registry"),
         (json!({"runtimeArguments": [{"value": "--x"}]}), "wants arguments for the program"),
+        (
+            json!({"packageArguments": [{"type": "named", "name": "--token", "isSecret": true, "isRequired": true}]}),
+            "wants a secret among its arguments",
+        ),
+        (
+            json!({"package_arguments": [{"value": "--key={key}", "variables": {"key": {"is_secret": true}}}]}),
+            "wants a secret among its arguments",
+        ),
         (json!({"transport": {"type": "sse"}}), "does not speak over its standard input"),
         (json!({"environmentVariables": [{"name": "A", "value": "{a"}]}), "can't be understood"),
     ] {
@@ -286,6 +294,63 @@ async fn templates_of_the_registry_keep_their_words_and_their_secrets() {
         let arguments = json!({"package": "six", "namespace": "six"});
         let error = manager.call("install_server", arguments).await.unwrap_err();
         assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn arguments_of_the_registry_are_filled_like_its_variables() {
+    let site = Site::start().await;
+    let manager = Manager::of_site(&site).await;
+    let package = json!({"registryType": "npm", "identifier": "eight", "package_arguments": [
+        {"type": "positional", "value": "--at={region}", "variables": {"region": {"default": "eu"}}},
+        {"type": "named", "name": "--team", "value": "{team}"},
+        {"type": "named", "name": "--token", "isSecret": true},
+    ]});
+    site.offer_servers("eight", &[json!({"name": "eight", "packages": [package]})]);
+    let arguments = json!({"package": "eight", "namespace": "eight"});
+    let proposed = manager.call("install_server", arguments).await.unwrap();
+    let line = "args = [\"-y\", \"eight\", \"--at=eu\", \"--team\", \"${TEAM}\"]\n";
+    assert!(proposed["entry"].as_str().unwrap().ends_with(line), "{proposed}");
+    assert_eq!(proposed["to_fill"], json!(["TEAM"]));
+}
+
+#[tokio::test]
+async fn variable_that_says_what_runs_or_whence_it_comes_is_not_proposed() {
+    let site = Site::start().await;
+    let manager = Manager::of_site(&site).await;
+    let arguments = json!({"package": "nine", "namespace": "nine"});
+    let offer = |name: &str| {
+        let variable = json!({"name": name, "value": "x"});
+        let package = json!({"registryType": "npm", "identifier": "nine", "environmentVariables": [variable]});
+        site.offer_servers("nine", &[json!({"name": "nine", "packages": [package]})]);
+    };
+    for name in [
+        "PATH",
+        "LD_AUDIT",
+        "PYTHONHOME",
+        "PYTHONSTARTUP",
+        "UV_INDEX_URL",
+        "PIP_EXTRA_INDEX_URL",
+        "NPM_CONFIG_REGISTRY",
+        "npm_config_registry",
+        "DOCKER_HOST",
+        "NODE_OPTIONS",
+        "BASH_ENV",
+        "GIT_SSH_COMMAND",
+        "GIT_CONFIG_COUNT",
+        "XDG_CONFIG_HOME",
+        "https_proxy",
+        "HOME",
+    ] {
+        offer(name);
+        let error = manager.call("install_server", arguments.clone()).await.unwrap_err();
+        assert!(error.contains(&format!("`{name}`, which is refused")), "{name}: {error}");
+    }
+    for name in ["NODE_ENV", "GITHUB_TOKEN", "UVICORN_PORT", "LDAP_URL", "PATHS"] {
+        offer(name);
+        let proposed = manager.call("install_server", arguments.clone()).await.unwrap();
+        let entry = proposed["entry"].as_str().unwrap();
+        assert!(entry.contains(&format!("{name} = \"x\"")), "{entry}");
     }
 }
 
