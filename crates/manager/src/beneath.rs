@@ -198,12 +198,12 @@ impl Root {
             .map_err(|error| failed(to, "made", error.into()))
     }
 
-    /// Moves a folder beneath another root; whether that can be: not if something is there, or it is on another disk.
+    /// Moves a folder beneath another root; whether that can be: not if it is on another disk.
     pub fn hand_over(&self, from: &str, root: &Root, to: &str) -> Result<bool, Error> {
         let ((old, old_name), (new, new_name)) = (self.parent(from)?, root.parent(to)?);
         match renameat_with(&old, old_name, &new, new_name, RenameFlags::NOREPLACE) {
             Ok(()) => Ok(true),
-            Err(Errno::XDEV | Errno::EXIST) => Ok(false),
+            Err(Errno::XDEV) => Ok(false),
             Err(error) => Err(failed(from, "moved", error.into())),
         }
     }

@@ -2,6 +2,9 @@
 //!
 //! What waits lies in `pending/NAMESPACE/FILE` of the data directory, and never beneath `tools`.
 
+#[cfg(test)]
+mod tests;
+
 use std::fs::File;
 
 use config::dock::Approval;
@@ -167,8 +170,8 @@ impl Shelf<'_> {
         Ok(was_waiting || was_served)
     }
 
-    /// Takes a namespace out of service at once, whole, and keeps it in `deleted` of the data directory; where that is
-    /// on another disk, only what is in the history can be brought back.
+    /// Takes a namespace out of service at once, whole, and keeps it: in `deleted` of the data directory or, if that is on
+    /// another disk, in `.deleted` beside the namespaces.
     pub fn put_away(&self, namespace: &str) -> Result<(), Error> {
         let _lock = self.lock()?;
         let files = self.tools.names(namespace)?;
@@ -178,11 +181,11 @@ impl Shelf<'_> {
                 self.remember(namespace, file)?;
             }
         }
-        let time: String = (self.clock)().chars().filter(char::is_ascii_alphanumeric).collect();
-        self.data.make_folder("deleted")?;
-        let kept = format!("deleted/{time}-{namespace}");
-        if !self.tools.hand_over(namespace, self.data, &kept)? {
-            self.tools.remove_folder(namespace)?;
+        if !self.keep(namespace, self.data, "deleted")?
+            && !self.keep(namespace, self.tools, ".deleted")?
+        {
+            let problem = "is a disk of its own, and can't be kept elsewhere; remove it by hand";
+            return Err(Error::Path { path: namespace.to_owned(), problem });
         }
         for file in &files {
             let history = History::of(self.data, namespace, file);
@@ -190,12 +193,27 @@ impl Shelf<'_> {
                 history.record(None, Author::Model, "deleted", (self.clock)())?;
             }
         }
-        let all: Vec<String> = self.data.names("deleted")?;
-        let surplus = all.len().saturating_sub(DELETED_MAX);
-        for name in all.iter().filter(|name| !name.starts_with('.')).take(surplus) {
-            self.data.remove_folder(&format!("deleted/{name}"))?;
-        }
         Ok(())
+    }
+
+    /// Moves a namespace into a folder of those that were deleted, of which the oldest go; whether it is on the same disk.
+    fn keep(&self, namespace: &str, root: &Root, folder: &str) -> Result<bool, Error> {
+        let time: String = (self.clock)().chars().filter(char::is_ascii_alphanumeric).collect();
+        root.make_folder(folder)?;
+        let mut all = root.names(folder)?;
+        let mut kept = format!("{time}-{namespace}");
+        while all.contains(&kept) {
+            kept.push('+');
+        }
+        if !self.tools.hand_over(namespace, root, &format!("{folder}/{kept}"))? {
+            return Ok(false);
+        }
+        all.retain(|name| !name.starts_with('.'));
+        let surplus = (all.len() + 1).saturating_sub(DELETED_MAX);
+        for name in all.iter().take(surplus) {
+            root.remove_folder(&format!("{folder}/{name}"))?;
+        }
+        Ok(true)
     }
 
     /// Sees to it that what is served is in the history.

@@ -112,8 +112,8 @@ fn delete_namespace(desk: &Arc<Desk>) -> Tool {
     Described {
         name: "delete_namespace",
         title: "Delete a namespace",
-        description: "Permanently delete a namespace: all its files and its installed packages. Ask the user before you \
-            call this. \"_system\" can't be deleted.\n\nReturns deleted (true) and name. The namespace is served until \
+        description: "Delete a namespace: all its files and its installed packages. Only a person can bring it back, so ask the \
+            user before you call this. \"_system\" can't be deleted.\n\nReturns deleted (true) and name. The namespace is served until \
             you call `reload_core`, so call that next.",
         effect: Effect::Destroys,
         input: json!({"name": {"type": "string", "description": "The namespace to delete"}}),

@@ -21,15 +21,15 @@ use crate::host;
 /// What all of them are called with, as files are with their namespace.
 const KIND: &str = "servers";
 
-/// All that wait, by the names that `toolman approve` takes.
-pub fn all_waiting(data: &Root) -> anyhow::Result<Vec<(String, Proposal)>> {
+/// All that wait, by the names that `toolman approve` takes; of those that can't be read, why.
+pub fn all_waiting(data: &Root) -> anyhow::Result<Vec<(String, Result<Proposal, String>)>> {
     let mut found = Vec::new();
     for file in data.names(FOLDER)? {
         let Some(name) = file.strip_suffix(".json").filter(|name| !name.starts_with('.')) else {
             continue;
         };
-        if let Some(proposal) = Proposal::read(data, name)? {
-            found.push((format!("{KIND}/{name}"), proposal));
+        if let Some(proposal) = Proposal::read(data, name).transpose() {
+            found.push((format!("{KIND}/{name}"), proposal.map_err(|error| error.to_string())));
         }
     }
     Ok(found)
@@ -63,6 +63,16 @@ pub fn reject(data: &Root, shown: &Proposal) -> anyhow::Result<bool> {
         return Ok(false);
     }
     Ok(data.remove(&format!("{FOLDER}/{}.json", shown.namespace))?)
+}
+
+/// Throws one away that can't be read; whether it still was such a one.
+pub fn reject_unread(data: &Root, name: &str) -> anyhow::Result<bool> {
+    let _lock = data.lock("manager.lock")?;
+    let name = name.strip_prefix(KIND).and_then(|name| name.strip_prefix('/')).unwrap_or(name);
+    if Proposal::read(data, name).is_ok() {
+        return Ok(false);
+    }
+    Ok(data.remove(&format!("{FOLDER}/{name}.json"))?)
 }
 
 /// Writes one into the configuration, if it is still what was shown; where, if it was.

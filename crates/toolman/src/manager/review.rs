@@ -21,6 +21,8 @@ use crate::{data_dir, host, terminal};
 enum Case {
     File(Waiting),
     Server(Proposal),
+    /// A server's that can't be read, and why.
+    Unread(String),
 }
 
 /// The folders of the data directory, opened.
@@ -49,7 +51,8 @@ pub fn approve(cli: &Cli, asked: &Approve) -> anyhow::Result<i32> {
     let named = |one: Waiting| (format!("{}/{}", one.namespace, one.file), Case::File(one));
     let mut waiting: Vec<_> = shelf.all_waiting()?.into_iter().map(named).collect();
     let servers = proposals::all_waiting(&folders.data)?;
-    waiting.extend(servers.into_iter().map(|(name, one)| (name, Case::Server(one))));
+    let case = |one: Result<_, _>| one.map_or_else(Case::Unread, Case::Server);
+    waiting.extend(servers.into_iter().map(|(name, one)| (name, case(one))));
     if let Some(named) = &asked.file {
         waiting.retain(|(name, _)| name == named);
         if waiting.is_empty() {
@@ -74,6 +77,7 @@ pub fn approve(cli: &Cli, asked: &Approve) -> anyhow::Result<i32> {
         is_all_done &= match case {
             Case::File(one) => decide(&shelf, one, asked)?,
             Case::Server(proposal) => decide_server(cli, &folders.data, (name, proposal), asked)?,
+            Case::Unread(why) => decide_unread(&folders.data, (name, why), asked)?,
         };
     }
     Ok(i32::from(!is_all_done))
@@ -110,6 +114,24 @@ fn decide(shelf: &Shelf<'_>, one: &Waiting, asked: &Approve) -> anyhow::Result<b
         (true, false) => format!("approved {name}; it is served after the next reload\n"),
         (false, _) => changed(&name),
     };
+    terminal::print(&said)?;
+    Ok(is_done)
+}
+
+/// One that can't be read, which can only be thrown away; whether it was.
+fn decide_unread(data: &Root, (name, why): (&str, &str), asked: &Approve) -> anyhow::Result<bool> {
+    let shown = tame(name);
+    terminal::print(&format!("{shown}: {}\n", tame(why)))?;
+    if !asked.reject {
+        terminal::print(&format!("throw it away with `toolman approve {shown} --reject`\n"))?;
+        return Ok(false);
+    }
+    if !asked.yes && !is_yes("throw it away? [y/N] ")? {
+        terminal::print("left as it is\n")?;
+        return Ok(true);
+    }
+    let is_done = proposals::reject_unread(data, name)?;
+    let said = if is_done { format!("threw away {shown}\n") } else { changed(&shown) };
     terminal::print(&said)?;
     Ok(is_done)
 }

@@ -126,6 +126,32 @@ async fn proposed_server_is_started_only_after_a_person_has_approved_it() {
 }
 
 #[tokio::test]
+async fn proposal_that_can_not_be_read_holds_up_no_other() {
+    let package = json!({"registryType": "npm", "identifier": "one", "version": "1.0.0"});
+    let url = registry(&[json!({"name": "io.github.a/one", "packages": [package]})]).await;
+    let (data, folder) = (Data::new(&[]), folder(MINE));
+    let (child, address) = served(&data, "manager", &[("MCP_REGISTRY_URL", &url)]).await;
+    let manager = Manager { child, address };
+    let asked = json!({"package": "io.github.a/one", "namespace": "one"});
+    manager.done("install_server", asked).await;
+    let broken = data.path().join("proposals/bad.json");
+    std::fs::write(&broken, "{\"half\": ").unwrap();
+    let approve = async |arguments: &[&str]| {
+        run(&folder, data.path(), &[&["approve"], arguments].concat()).await
+    };
+    let (code, said) = approve(&["--list"]).await;
+    assert_eq!((code, said.as_str()), (0, "servers/bad\nservers/one\n"));
+    let (code, said) = approve(&["--yes"]).await;
+    assert_eq!(code, 1, "{said}");
+    for words in ["the proposal `bad` can't be read", "servers/bad --reject", "wrote servers/one"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let (code, said) = approve(&["servers/bad", "--reject", "--yes"]).await;
+    assert_eq!(code, 0, "{said}");
+    assert!(!broken.exists());
+}
+
+#[tokio::test]
 async fn proposal_needs_a_file_to_be_written_into_and_says_what_is_to_be_set_first() {
     let package = json!({"registryType": "npm", "identifier": "two",
         "environmentVariables": [{"name": "TEAM_OF_TWO"}]});
