@@ -119,10 +119,14 @@ impl Gateway {
 
     /// Answers what both eras have.
     async fn answer(&self, asking: &Asking<'_>) -> Result<Answer, Error> {
-        if !self.0.members.load().lazy.is_empty() && asking.request.method.ends_with("/list") {
+        let (has_lazy, has_unread) = {
+            let members = self.0.members.load();
+            (!members.lazy.is_empty(), members.has_unread)
+        };
+        if has_lazy && asking.request.method.ends_with("/list") {
             Box::pin(self.woken_for(asking.client)).await;
         }
-        if self.0.members.load().has_unread {
+        if has_unread {
             Box::pin(self.read_first(asking)).await;
         }
         let view = asking.client.view();

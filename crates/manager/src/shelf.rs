@@ -70,11 +70,11 @@ impl Shelf<'_> {
             return Err(Error::Waits { namespace: namespace.to_owned(), file: file.to_owned() });
         }
         self.tools.make_folder(namespace)?;
-        self.put_locked(namespace, file, text, (Author::Person, "reverted"))
+        self.put(namespace, file, text, (Author::Person, "reverted"))
     }
 
-    /// Puts a text in place; what was there is kept in the history. What waited is no longer wanted.
-    fn put_locked(
+    /// Puts a text in place, for who holds the lock; what was there is kept in the history. What waited is no longer wanted.
+    fn put(
         &self,
         namespace: &str,
         file: &str,
@@ -92,13 +92,8 @@ impl Shelf<'_> {
         Ok(())
     }
 
-    /// Lays a text aside.
-    pub fn lay_aside(&self, namespace: &str, file: &str, text: &str) -> Result<(), Error> {
-        let _lock = self.lock()?;
-        self.lay_aside_locked(namespace, file, text)
-    }
-
-    fn lay_aside_locked(&self, namespace: &str, file: &str, text: &str) -> Result<(), Error> {
+    /// Lays a text aside; for who holds the lock.
+    fn lay_aside(&self, namespace: &str, file: &str, text: &str) -> Result<(), Error> {
         self.data.make_folder(&format!("pending/{namespace}"))?;
         self.data.replace(&format!("pending/{namespace}/{file}"), text.as_bytes())
     }
@@ -128,9 +123,9 @@ impl Shelf<'_> {
         };
         match approval {
             Approval::Auto => {
-                self.put_locked(namespace, file, &text, (Author::Model, "written"))?;
+                self.put(namespace, file, &text, (Author::Model, "written"))?;
             }
-            Approval::Required => self.lay_aside_locked(namespace, file, &text)?,
+            Approval::Required => self.lay_aside(namespace, file, &text)?,
         }
         Ok(true)
     }
@@ -144,7 +139,7 @@ impl Shelf<'_> {
         {
             return Ok(false);
         }
-        self.put_locked(namespace, file, text, (Author::Model, "approved"))?;
+        self.put(namespace, file, text, (Author::Model, "approved"))?;
         Ok(true)
     }
 
