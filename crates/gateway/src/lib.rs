@@ -29,6 +29,7 @@ mod context;
 mod controls;
 mod lazy;
 mod listeners;
+mod lists;
 mod logs;
 mod lost;
 mod memory;
