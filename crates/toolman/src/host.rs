@@ -215,6 +215,12 @@ impl Plan {
         Ok(self)
     }
 
+    /// The same, where folders are read again by themselves unless somebody has decided otherwise.
+    pub fn watching(mut self) -> Plan {
+        self.dock.is_watching.get_or_insert(true);
+        self
+    }
+
     fn has_folders(&self) -> bool {
         self.has_tools || !self.folders.is_empty()
     }

@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use super::{Connection, Heard, OpenAsk, State, Waiting, Wire};
 use crate::error::Error;
 use crate::limits::{ASK_TIMEOUT, ASKS_MAX, LINE_BYTES_MAX};
+use crate::python::protocol;
 use crate::relay::{Ask, Relay, Upcall};
 
 /// Reads until the server closes its end.
@@ -171,7 +172,7 @@ impl Connection {
         }
     }
 
-    fn receive_ask(&self, id: Raw, method: String, params: Option<Raw>, source: Source) {
+    pub(super) fn receive_ask(&self, id: Raw, method: String, params: Option<Raw>, source: Source) {
         if method == "ping" {
             return self.respond(&id, &Outcome::Result(Raw::trusted("{}")));
         }
@@ -217,8 +218,9 @@ impl Connection {
         }
     }
 
-    fn respond(&self, id: &Raw, outcome: &Outcome) {
+    pub(super) fn respond(&self, id: &Raw, outcome: &Outcome) {
         let frame = match outcome {
+            outcome if matches!(self.0.wire, Wire::Worker) => protocol::answered(id, outcome),
             Outcome::Result(result) => rpc::result(id, result.as_bytes()),
             Outcome::Error(error) => rpc::relayed_error(id, error.as_bytes()),
         };
@@ -254,7 +256,7 @@ impl Connection {
 impl Connection {
     /// Forgets a request of the server, and gives the calls of the client that was asked their
     /// own time again, unless it is still asked something else.
-    fn close_ask(&self, id: &Raw) -> Option<OpenAsk> {
+    pub(super) fn close_ask(&self, id: &Raw) -> Option<OpenAsk> {
         let mut state = self.state();
         let ask = state.asks.remove(id)?;
         if let Some(client) = ask.client
@@ -284,7 +286,7 @@ enum Audience {
     Several,
 }
 
-fn refusal(reason: &str) -> Outcome {
+pub(super) fn refusal(reason: &str) -> Outcome {
     Outcome::Error(rpc::error_object(Code::METHOD_NOT_FOUND, reason, None))
 }
 
