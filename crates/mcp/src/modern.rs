@@ -29,6 +29,8 @@ pub struct Envelope {
     /// The revision as it was written; it may be one that nobody knows.
     pub version: String,
     pub capabilities: Raw,
+    /// Which program asks, if it says so.
+    pub client_info: Option<Raw>,
     pub log_level: Option<Raw>,
 }
 
@@ -58,20 +60,21 @@ impl Envelope {
         meta: &'a str,
         other: &'static str,
     ) -> Result<(Option<&'a str>, Claimed), Fault> {
-        let wanted = [other, PROTOCOL_VERSION, CLIENT_CAPABILITIES, LOG_LEVEL];
-        let [other, version, capabilities, log_level] = json::hot_members(meta.as_bytes(), wanted)?;
-        let envelope =
-            version.map(|version| Envelope::new(params, [Some(version), capabilities, log_level]));
+        let wanted = [other, PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL];
+        let [other, version, capabilities, client_info, log_level] =
+            json::hot_members(meta.as_bytes(), wanted)?;
+        let members = [version, capabilities, client_info, log_level];
+        let envelope = version.map(|_| Envelope::new(params, members));
         Ok((other, envelope))
     }
 
     fn read(params: &Raw, meta: &str) -> Result<Envelope, Fault> {
-        let wanted = [PROTOCOL_VERSION, CLIENT_CAPABILITIES, LOG_LEVEL];
+        let wanted = [PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL];
         Envelope::new(params, json::members(meta.as_bytes(), wanted)?)
     }
 
-    fn new(params: &Raw, members: [Option<&str>; 3]) -> Result<Envelope, Fault> {
-        let [version, capabilities, log_level] = members;
+    fn new(params: &Raw, members: [Option<&str>; 4]) -> Result<Envelope, Fault> {
+        let [version, capabilities, client_info, log_level] = members;
         let version = version.ok_or(Fault::Missing(PROTOCOL_VERSION))?;
         let expected = "a string";
         let version =
@@ -84,6 +87,7 @@ impl Envelope {
         Ok(Envelope {
             version: version.into_owned(),
             capabilities: params.part(capabilities),
+            client_info: client_info.map(|info| params.part(info)),
             log_level: log_level.map(|level| params.part(level)),
         })
     }
