@@ -29,8 +29,8 @@ pub struct Envelope {
     /// The revision as it was written; it may be one that nobody knows.
     pub version: String,
     pub capabilities: Raw,
-    /// Which program asks, if it says so.
-    pub client_info: Option<Raw>,
+    /// What the client calls itself.
+    pub client: Option<Raw>,
     pub log_level: Option<Raw>,
 }
 
@@ -61,20 +61,22 @@ impl Envelope {
         other: &'static str,
     ) -> Result<(Option<&'a str>, Claimed), Fault> {
         let wanted = [other, PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL];
-        let [other, version, capabilities, client_info, log_level] =
-            json::hot_members(meta.as_bytes(), wanted)?;
-        let members = [version, capabilities, client_info, log_level];
-        let envelope = version.map(|_| Envelope::new(params, members));
+        let [other, version, rest @ ..] = json::hot_members(meta.as_bytes(), wanted)?;
+        let envelope = version.map(|version| Envelope::new(params, Some(version), rest));
         Ok((other, envelope))
     }
 
     fn read(params: &Raw, meta: &str) -> Result<Envelope, Fault> {
         let wanted = [PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL];
-        Envelope::new(params, json::members(meta.as_bytes(), wanted)?)
+        let [version, rest @ ..] = json::members(meta.as_bytes(), wanted)?;
+        Envelope::new(params, version, rest)
     }
 
-    fn new(params: &Raw, members: [Option<&str>; 4]) -> Result<Envelope, Fault> {
-        let [version, capabilities, client_info, log_level] = members;
+    fn new(
+        params: &Raw,
+        version: Option<&str>,
+        [capabilities, client, log_level]: [Option<&str>; 3],
+    ) -> Result<Envelope, Fault> {
         let version = version.ok_or(Fault::Missing(PROTOCOL_VERSION))?;
         let expected = "a string";
         let version =
@@ -87,7 +89,7 @@ impl Envelope {
         Ok(Envelope {
             version: version.into_owned(),
             capabilities: params.part(capabilities),
-            client_info: client_info.map(|info| params.part(info)),
+            client: client.map(|client| params.part(client)),
             log_level: log_level.map(|level| params.part(level)),
         })
     }

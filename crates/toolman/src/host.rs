@@ -154,6 +154,7 @@ impl Plan {
             rules: config.rules,
             policies: config.rulebook.policies,
             permissions: config.permissions,
+            profiles: config.profiles,
             session_context: config.session_context,
             library: Arc::new(InMemory::default()),
             pace: Pace {

@@ -66,7 +66,7 @@ impl Outlet {
 
 /// The program that makes a request, by what it says of itself; 0 if it says nothing.
 fn program(envelope: &Envelope) -> u64 {
-    let info = envelope.client_info.as_ref();
+    let info = envelope.client.as_ref();
     info.map_or(0, |info| FixedState::default().hash_one(info.as_bytes()).max(1))
 }
 
