@@ -37,6 +37,17 @@ pub(crate) struct Asking<'a> {
     pub era: Era,
 }
 
+impl Asking<'_> {
+    /// The revision in which the answer is read.
+    pub fn revision(&self) -> Revision {
+        let agreed = || self.client.introduction().map(|known| known.revision);
+        match self.era {
+            Era::Modern => Revision::NEWEST_MODERN,
+            Era::Legacy => agreed().unwrap_or(Revision::NEWEST_LEGACY),
+        }
+    }
+}
+
 impl Gateway {
     /// Answers a request. Messages that an upstream has for the client meanwhile go to `outlet`.
     pub async fn handle(
@@ -355,7 +366,8 @@ impl Gateway {
         // A task is begun anew, whatever it is about.
         let plain = matches!(params.raw().members(["task", "requestState"]), Ok([None, None]));
         let arguments = params.arguments().unwrap_or("{}");
-        plain.then(|| self.0.memory.question(target.item, upstream, arguments, asking.era))?
+        plain
+            .then(|| self.0.memory.question(target.item, upstream, arguments, asking.revision()))?
     }
 
     /// Makes a request of a client to an upstream, about what is called `subject` there.
@@ -371,15 +383,18 @@ impl Gateway {
         let Asking { client, request, outlet, .. } = asking;
         let underway = client.begin(&request.id)?;
         let client_says = says_of(asking, upstream.era());
-        let passage =
-            Passage { client: asking.era, upstream: upstream.era(), client_says: &client_says };
+        let passage = Passage {
+            client: asking.revision(),
+            upstream: upstream.era(),
+            client_says: &client_says,
+        };
         let mut call = Call {
             method,
             subject: Some(subject),
             params: &|token| Some(params.translate(&passage, subject, token)),
             mirrored,
             // What is to be changed on its way must be there first.
-            may_come: outlet.takes_pieces && passage.client == passage.upstream,
+            may_come: outlet.takes_pieces && passage.takes_pieces(),
             relay: Some(outlet.relay.clone()),
             progress_token: params.progress_token(),
             timeout: upstream.settings().call_timeout,

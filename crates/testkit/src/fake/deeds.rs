@@ -85,6 +85,8 @@ impl Server {
             }
             "breed" => self.breed(&id),
             "who" => self.tell_of_itself(&id),
+            // What it is to say.
+            "say" => self.send(rpc::result(&id, arguments.as_bytes())),
             _ => self.echo(&id, &arguments, &meta),
         }
     }

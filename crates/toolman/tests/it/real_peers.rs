@@ -88,6 +88,20 @@ async fn python_sdk_1_drives_the_binary() {
 }
 
 #[tokio::test]
+async fn old_python_sdks_get_results_with_content_that_they_do_not_know() {
+    let _loud = crate::MACHINE.read().await;
+    let text = format!(
+        "surface = \"filter\"\n[[servers]]\nnamespace = \"a\"\ncommand = \"{}\"\n",
+        fake("say")
+    );
+    let folder = Folder::new(TOOLMAN).with_tools_toml(&text);
+    let path = folder.path().to_str().unwrap().to_owned();
+    for sdk in ["mcp-2024-11-05", "mcp-2025-03-26", "mcp-2025-06-18"] {
+        run(&python_program(sdk, "python"), "old_content.py", &[TOOLMAN, &path]).await;
+    }
+}
+
+#[tokio::test]
 async fn python_sdk_2_drives_the_binary() {
     let _loud = crate::MACHINE.read().await;
     let python = python_program("sdk2", "python");
