@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use catalog::policy::Subject;
 use catalog::view::{Target, View};
+use mcp::abilities::Abilities;
 use mcp::headers::{self, ParamHeader};
 use mcp::items::Kind;
 use mcp::json;
@@ -17,6 +18,7 @@ use mcp::translate::{self, Passage};
 use mcp::version::{Era, Revision};
 use upstream::answer::Answer;
 use upstream::connection::Call;
+use upstream::relay::Relay;
 use upstream::supervisor::Upstream;
 
 use crate::Gateway;
@@ -38,6 +40,16 @@ pub(crate) struct Asking<'a> {
 }
 
 impl Asking<'_> {
+    /// The way back to who asks.
+    fn relay(&self) -> Relay {
+        let mut relay = self.outlet.relay.clone();
+        if !relay.is_per_call {
+            // The outlet may be older than the handshake.
+            relay.abilities = self.client.abilities();
+        }
+        relay
+    }
+
     /// The revision in which the answer is read.
     pub fn revision(&self) -> Revision {
         let agreed = || self.client.introduction().map(|known| known.revision);
@@ -109,6 +121,10 @@ impl Gateway {
             return Err(Error::Revision { requested, spoken: self.0.spoken.clone() });
         }
         self.recognise(client, request.client());
+        if !self.0.awake.initialized() {
+            // Nothing can be asked of a modern client yet.
+            self.know_abilities(client, Abilities::NONE);
+        }
         tokio::select! {
             biased;
             () = self.awake() => {}
@@ -215,7 +231,7 @@ impl Gateway {
         match method {
             "notifications/initialized" => {
                 client.mark_ready();
-                if client.owner == Owner::Process && client.can_answer("roots/list") {
+                if client.owner == Owner::Process && client.abilities().roots {
                     // Servers that have asked before anybody could answer will ask again.
                     self.tell_all("notifications/roots/list_changed");
                 }
@@ -395,7 +411,7 @@ impl Gateway {
             mirrored,
             // What is to be changed on its way must be there first.
             may_come: outlet.takes_pieces && passage.takes_pieces(),
-            relay: Some(outlet.relay.clone()),
+            relay: Some(asking.relay()),
             progress_token: params.progress_token(),
             timeout: upstream.settings().call_timeout,
         };

@@ -3,6 +3,7 @@
 //! Pure: no I/O, no async. Payloads stay the bytes they came in; only the few members that
 //! routing needs are looked at, and edits are splices.
 
+pub mod abilities;
 pub mod headers;
 pub mod items;
 pub mod json;

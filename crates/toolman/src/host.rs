@@ -72,6 +72,8 @@ pub struct Plan {
     folders: Vec<Named>,
     /// What the environment says.
     pub variables: Variables,
+    /// Whether there is one client, which speaks first.
+    has_one_client: bool,
     /// Signals that wish for a reload, if they are heard.
     hangups: Option<Signal>,
     /// Where the secrets are, if somebody has looked already: a key from a pipe can be read once.
@@ -133,6 +135,7 @@ impl Plan {
             has_tools: true,
             folders: Vec::new(),
             variables,
+            has_one_client: false,
             hangups: None,
             safe: None,
         })
@@ -177,6 +180,7 @@ impl Plan {
             dock: dock_of(dock.unwrap_or_default())?,
             folders,
             variables,
+            has_one_client: false,
             hangups: None,
             safe: None,
         })
@@ -215,6 +219,11 @@ impl Plan {
         Ok(self)
     }
 
+    /// The same for one client on stdin, which is mirrored by what its servers are told.
+    pub fn for_one_client(self) -> Plan {
+        Plan { has_one_client: true, ..self }
+    }
+
     fn has_folders(&self) -> bool {
         self.has_tools || !self.folders.is_empty()
     }
@@ -230,6 +239,9 @@ impl Plan {
         let mut settings = Settings { library: Arc::new(Library::of(cli)), ..self.settings };
         let safe = self.safe.or_else(|| safe::open(cli));
         let spawner = spawner(safe.clone()).await;
+        if self.has_one_client {
+            spawner.expect_client();
+        }
         let fixed = settings.upstreams.clone();
         let site = if has_folders {
             let (data, dock) = (data_dir::folder(cli)?, (self.dock, self.has_tools));

@@ -15,7 +15,7 @@ use crate::reload;
 pub async fn serve_stdio(cli: &Cli) -> anyhow::Result<i32> {
     expect_client()?;
     let stop = stop_on_signals()?;
-    let mut host = Plan::read(cli)?.reloadable()?.start(cli).await?;
+    let mut host = Plan::read(cli)?.reloadable()?.for_one_client().start(cli).await?;
     host.is_read().await;
     let caller = gateway::auth::local(cli.agent.as_deref());
     let place = place(cli, &host.gateway, &caller)?;

@@ -131,6 +131,39 @@ async fn rust_sdk_drives_the_binary() {
 }
 
 #[tokio::test]
+async fn real_server_offers_what_the_client_can_use() {
+    let _loud = crate::MACHINE.read().await;
+    let text = format!(
+        "surface = \"filter\"\n[[servers]]\nnamespace = \"every\"\ncommand = \"{} stdio\"\n",
+        node_server("server-everything")
+    );
+    let folder = Folder::new(TOOLMAN).with_tools_toml(&text);
+    let asking = ["elicitation-request", "url-elicitation", "sampling-request"];
+    for (declared, offered) in [
+        (json!({}), [false, false, false]),
+        (json!({"elicitation": {}}), [true, false, false]),
+        (json!({"elicitation": {"form": {}, "url": {}}}), [true, true, false]),
+        (json!({"elicitation": {"url": {}}, "sampling": {}}), [true, true, true]),
+    ] {
+        let mut toolman = folder.start_raw();
+        toolman.client.initialize(declared.clone()).await;
+        // It adds those tools after the handshake.
+        let mut last = Vec::new();
+        for _ in 0..50 {
+            let names = toolman.client.tool_names().await;
+            let is_there = |tool: &str| names.contains(&format!("every_trigger-{tool}"));
+            last = asking.map(is_there).to_vec();
+            if last == offered && names.len() > 10 {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+        assert_eq!(last, offered, "{declared}");
+        toolman.client.close().await;
+    }
+}
+
+#[tokio::test]
 async fn six_real_servers_work_side_by_side() {
     let _loud = crate::MACHINE.read().await;
     // TA-16, TA-17, TA-42, TA-48, TA-49, TA-55, TA-62, TA-66
