@@ -3,7 +3,7 @@
 //! The one place where a prefix is taken off a name: an expanded URI is in no table.
 
 use mcp::items::{Definition, Kind};
-use mcp::names::{NamespacedName, UriStyle};
+use mcp::names::{NamespacedName, UpstreamName, UriStyle};
 use mcp::uri_template::UriTemplate;
 
 use crate::snapshot::{Catalog, Item, Offer, Rules};
@@ -82,6 +82,24 @@ impl Catalog {
             return Expansion::Ambiguous(rivals);
         }
         Expansion::Found(best)
+    }
+}
+
+impl Catalog {
+    /// The resource or template of an upstream that has a URI as the upstream writes it, of those that count.
+    pub fn resource_of(
+        &self,
+        upstream: &UpstreamName,
+        uri: &str,
+        counts: impl Fn(&Item) -> bool,
+    ) -> Option<&Item> {
+        let is_own = |item: &Item| item.origin.upstream == *upstream && counts(item);
+        let mut resources = self.items(Kind::Resource).iter();
+        let listed = resources.find(|item| *item.origin.name == *uri && is_own(item));
+        listed.or_else(|| match self.expanded_from(uri, &is_own) {
+            Expansion::Found((item, bare)) if bare == uri => Some(item),
+            _ => None,
+        })
     }
 }
 

@@ -157,6 +157,7 @@ pub struct Catalog {
     exposure: Exposure,
     allows_stale_references: bool,
     requires: Requirements,
+    mixes_links: bool,
 }
 
 /// What a spelling means in the catalog.
@@ -190,7 +191,14 @@ impl Catalog {
                 Kind::Prompt => &mut catalog.prompts,
             } = shelf;
         }
+        catalog.mixes_links = offers.iter().any(|offer| offer.upstream != offers[0].upstream)
+            && !(catalog.resources.items.is_empty() && catalog.templates.items.is_empty());
         catalog
+    }
+
+    /// Whether a link that a server gives could be taken for another server's.
+    pub fn mixes_links(&self) -> bool {
+        self.mixes_links
     }
 
     /// All items of a kind in listing order.

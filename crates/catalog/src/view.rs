@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use mcp::items::Kind;
+use mcp::names::UpstreamName;
 use mcp::rpc::Raw;
 use mcp::translate;
 use mcp::version::Era;
@@ -233,6 +234,28 @@ impl View {
             return Err(self.inactive(item));
         }
         Ok(Target { item, upstream_name: bare })
+    }
+
+    /// The resource that `uri` means to the upstream that has named it.
+    pub fn resolve_uri_of<'a>(
+        &'a self,
+        upstream: &UpstreamName,
+        uri: &'a str,
+    ) -> Result<Target<'a>, Error> {
+        let visible = self.catalog.resource_of(upstream, uri, |item| self.is_visible(item));
+        if let Some(item) = visible {
+            return Ok(Target { item, upstream_name: uri });
+        }
+        if let Some(item) = self.catalog.resource_of(upstream, uri, |item| self.ceiling.holds(item))
+        {
+            return Err(self.inactive(item));
+        }
+        // Another server's is for the client to choose, by a name that says so.
+        let mut error = self.unknown(Kind::Resource, uri);
+        if let (Ok(other), Error::Unknown { similar, .. }) = (self.resolve_uri(uri), &mut error) {
+            *similar = vec![other.item.spelled(other.upstream_name)];
+        }
+        Err(error)
     }
 
     /// Refuses the bare URI of a listed resource that could also come from another upstream's template.

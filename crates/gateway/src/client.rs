@@ -28,6 +28,7 @@ use crate::error::Error;
 use crate::limits::{ASKS_PER_CLIENT_MAX, CALLS_AT_ONCE_MAX, CALLS_PER_CLIENT_MAX};
 use crate::listeners::Listeners;
 use crate::logs;
+use crate::origins::Origins;
 use crate::outbox::Outbox;
 
 pub use outlet::Outlet;
@@ -80,6 +81,8 @@ pub struct Client {
     lost_notices: Arc<AtomicU64>,
     state: Mutex<State>,
     listeners: Mutex<Listeners>,
+    /// Which servers have named resources to it.
+    pub(crate) origins: Origins,
 }
 
 #[derive(Debug)]
@@ -175,6 +178,7 @@ impl Client {
                 asks: HashMap::new(),
             }),
             listeners: Mutex::default(),
+            origins: Origins::default(),
         }
     }
 

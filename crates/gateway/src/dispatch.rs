@@ -154,7 +154,7 @@ impl Gateway {
             Box::pin(self.woken_for(asking.client)).await;
         }
         if has_unread {
-            Box::pin(self.read_first(asking)).await;
+            Box::pin(self.read_first(asking)).await?;
         }
         let view = asking.client.view();
         let note = self.note(asking, &view);
@@ -184,18 +184,22 @@ impl Gateway {
                 let target = view.resolve(Kind::Tool, params.name());
                 let unknown = |refusal| self.why_unknown(view, params.name(), refusal);
                 let target = target.map_err(unknown)?;
-                self.use_item(asking, view, "tools/call", params, &target).await
+                let answer = self.use_item(asking, view, "tools/call", params, &target).await?;
+                self.note_links(asking, view, &target, &answer);
+                Ok(answer)
             }
             "resources/read" => {
                 let params = asking.request.subject("resources/read")?;
-                let target = view.resolve_uri(params.name())?;
+                let target = self.resolve_read(asking, view, params.name())?;
                 self.check_expanded(view, params.name(), &target)?;
                 self.use_item(asking, view, "resources/read", params, &target).await
             }
             "prompts/get" => {
                 let params = asking.request.subject("prompts/get")?;
                 let target = view.resolve(Kind::Prompt, params.name())?;
-                self.use_item(asking, view, "prompts/get", params, &target).await
+                let answer = self.use_item(asking, view, "prompts/get", params, &target).await?;
+                self.note_links(asking, view, &target, &answer);
+                Ok(answer)
             }
             "completion/complete" => {
                 let method = "completion/complete";
@@ -439,21 +443,6 @@ impl Gateway {
                 coming @ Answer::Coming(_) => coming,
             }),
             () = underway.cancelled() => Err(Error::Cancelled),
-        }
-    }
-
-    /// A list; there is one page only.
-    fn list(&self, asking: &Asking<'_>, view: &View, kind: Kind) -> Result<Outcome, Error> {
-        let method = kind.list_method();
-        if asking.era == Era::Modern && !self.offers(view, kind) {
-            return Err(Error::Method(method.to_owned()));
-        }
-        let cursor = asking.request.params.as_ref().map(|params| params.members(["cursor"]));
-        match cursor.transpose().map_err(|fault| Error::Params { method, fault })? {
-            None | Some([None | Some("null")]) => {
-                Ok(Outcome::Result(Raw::trusted(view.list_in(kind, asking.era).clone())))
-            }
-            Some([Some(_)]) => Err(Error::Cursor),
         }
     }
 

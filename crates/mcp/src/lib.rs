@@ -8,6 +8,7 @@ pub mod headers;
 pub mod items;
 pub mod json;
 pub mod lines;
+pub mod links;
 pub mod log_level;
 pub mod modern;
 pub mod names;

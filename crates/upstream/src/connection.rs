@@ -277,7 +277,9 @@ impl Connection {
         let params = (call.params)(&id);
         let frame = match self.0.wire {
             Wire::Worker => {
-                match protocol::request(&id, call.method, params.as_deref(), call.timeout) {
+                let client = call.relay.as_ref().map(|relay| relay.who.client);
+                let (method, params) = (call.method, params.as_deref());
+                match protocol::request(&id, method, params, call.timeout, client) {
                     Some(frame) => frame,
                     // It is of no use to a worker, which need not know.
                     None => return Ok(Outcome::Result(Raw::trusted("{}"))),

@@ -168,6 +168,8 @@ pub struct Spawner {
     hidden: Arc<Mutex<Option<Mark>>>,
     /// What servers are told that their clients can be asked for; `None` while the one client is yet to say.
     abilities: watch::Sender<Option<Abilities>>,
+    /// A variable by which the commands that are started here know who is above them.
+    marker: Option<(&'static str, OsString)>,
 }
 
 /// The children of this process.
@@ -189,20 +191,30 @@ impl Spawner {
         let (guard, children) = (guard.into(), Arc::default());
         let (veil, hidden) = (Arc::default(), Arc::default());
         let abilities = watch::Sender::new(Some(Abilities::ALL));
-        Arc::new(Spawner { guard, children, secrets, veil, hidden, abilities })
+        Arc::new(Spawner { guard, children, secrets, veil, hidden, abilities, marker: None })
+    }
+
+    /// The same, with a variable of the environment for all commands.
+    pub fn marking(self: Arc<Self>, name: &'static str, value: OsString) -> Arc<Spawner> {
+        Arc::new(Spawner { marker: Some((name, value)), ..self.copy() })
     }
 
     /// The same for another gateway in this process, which hears by itself of what is hidden. Two that know nothing of
     /// each other would take each other's children for leftovers.
     pub fn twin(&self) -> Arc<Spawner> {
-        Arc::new(Spawner {
+        Arc::new(Spawner { veil: Arc::new(self.veil.twin()), ..self.copy() })
+    }
+
+    fn copy(&self) -> Spawner {
+        Spawner {
             guard: self.guard.clone(),
             children: Arc::clone(&self.children),
             secrets: self.secrets.clone(),
-            veil: Arc::new(self.veil.twin()),
+            veil: Arc::clone(&self.veil),
             hidden: Arc::clone(&self.hidden),
             abilities: watch::Sender::new(Some(Abilities::ALL)),
-        })
+            marker: self.marker.clone(),
+        }
     }
 
     /// There is one client only, and servers are told what it can be asked for, once it has said so.
@@ -290,6 +302,7 @@ impl Spawner {
         for name in OWN_SECRETS {
             guarded.env_remove(name);
         }
+        guarded.envs(self.marker.clone());
         for (name, value) in &command.env {
             if value.secrets().next().is_some() {
                 return Err(io::Error::other("a secret is not put in"));

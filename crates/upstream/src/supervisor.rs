@@ -33,7 +33,7 @@ use crate::answer::Answer;
 use crate::connection::{Call, Connection};
 use crate::context::Context;
 use crate::conversation::read_list;
-pub use crate::conversation::{EraChoice, Introduction};
+pub use crate::conversation::{EraChoice, ITSELF, Introduction};
 use crate::error::Error;
 use crate::hearing::Watched;
 use crate::launch::{Launch, Spawner};
@@ -106,6 +106,10 @@ pub enum Phase {
     },
     /// It is not tried again.
     Down {
+        reason: String,
+    },
+    /// It is not tried again, and that is no failure.
+    LeftOut {
         reason: String,
     },
 }
@@ -393,7 +397,9 @@ impl Upstream {
 
     fn down(&self) -> Error {
         let reason = match self.status().phase {
-            Phase::Waiting { reason } | Phase::Down { reason } => reason,
+            Phase::Waiting { reason } | Phase::Down { reason } | Phase::LeftOut { reason } => {
+                reason
+            }
             Phase::Resting => "is not started, as nobody needs it".into(),
             Phase::Installing => "is not ready: its packages are being installed; try again".into(),
             Phase::Starting | Phase::Late | Phase::Ready => "has not answered yet".into(),

@@ -109,6 +109,9 @@ fn find<'a>(record: &'a Record, asked: &str) -> Option<&'a Item> {
         },
         Lookup::Ambiguous(_) => None,
     };
+    if let Some(upstream) = &record.origin {
+        return catalog.resource_of(upstream, asked, |_| true);
+    }
     match record.method {
         "tools/call" => look_up(Kind::Tool),
         "prompts/get" => look_up(Kind::Prompt),

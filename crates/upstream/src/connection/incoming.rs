@@ -12,10 +12,11 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::audience::Audience;
+use super::audience::{Audience, Utterance};
 use super::{Connection, Heard, OpenAsk, State, Waiting, Wire};
 use crate::error::Error;
 use crate::limits::{ASK_TIMEOUT, ASKS_MAX, LINE_BYTES_MAX};
+use crate::python::protocol;
 use crate::relay::{Ask, Upcall, Who};
 
 /// Reads until the server closes its end.
@@ -142,7 +143,7 @@ impl Connection {
             "notifications/subscriptions/acknowledged" => {}
             _ => {
                 let notice = Upcall::Notice(frame.clone());
-                match self.audience(source) {
+                match self.audience(source, Utterance::Notice) {
                     Audience::One(relay) => _ = (relay.deliver)(notice),
                     Audience::Nobody => (self.0.listener.hear)(Heard::Upcall(notice)),
                     Audience::Several => (self.0.listener.hear)(Heard::Unattributed),
@@ -172,7 +173,7 @@ impl Connection {
         }
     }
 
-    fn receive_ask(&self, id: Raw, method: String, params: Option<Raw>, source: Source) {
+    pub(super) fn receive_ask(&self, id: Raw, method: String, params: Option<Raw>, source: Source) {
         if method == "ping" {
             return self.respond(&id, &Outcome::Result(Raw::trusted("{}")));
         }
@@ -183,7 +184,7 @@ impl Connection {
         let mut asked = None;
         let notices = self.0.outgoing.clone();
         let ask = Upcall::Ask(Ask { method: method.clone(), params, answer, notices });
-        match self.audience(source) {
+        match self.audience(source, Utterance::Question) {
             Audience::One(relay) => {
                 if (relay.deliver)(ask) {
                     self.set_deadlines_of(&mut self.state(), relay.who, Some(ASK_TIMEOUT));
@@ -222,8 +223,9 @@ impl Connection {
         }
     }
 
-    fn respond(&self, id: &Raw, outcome: &Outcome) {
+    pub(super) fn respond(&self, id: &Raw, outcome: &Outcome) {
         let frame = match outcome {
+            outcome if matches!(self.0.wire, Wire::Worker) => protocol::answered(id, outcome),
             Outcome::Result(result) => rpc::result(id, result.as_bytes()),
             Outcome::Error(error) => rpc::relayed_error(id, error.as_bytes()),
         };
@@ -239,7 +241,7 @@ impl Connection {
 impl Connection {
     /// Forgets a request of the server, and gives the calls of the client that was asked their
     /// own time again, unless it is still asked something else.
-    fn close_ask(&self, id: &Raw) -> Option<OpenAsk> {
+    pub(super) fn close_ask(&self, id: &Raw) -> Option<OpenAsk> {
         let mut state = self.state();
         let ask = state.asks.remove(id)?;
         if let Some(client) = ask.client
@@ -262,7 +264,7 @@ impl Connection {
     }
 }
 
-fn refusal(reason: &str) -> Outcome {
+pub(super) fn refusal(reason: &str) -> Outcome {
     Outcome::Error(rpc::error_object(Code::METHOD_NOT_FOUND, reason, None))
 }
 
