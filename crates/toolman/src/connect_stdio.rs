@@ -25,7 +25,9 @@ pub async fn run(cli: &Cli, connect: &ConnectStdio) -> anyhow::Result<i32> {
     let settings = settings(cli, connect)?;
     expect_client()?;
     let stop = stop_on_signals()?;
-    let gateway = Gateway::start(settings, &spawner(None).await);
+    let spawner = spawner(None).await;
+    spawner.expect_client();
+    let gateway = Gateway::start(settings, &spawner);
     gateway.become_bridge();
     let caller = gateway::auth::local(cli.agent.as_deref());
     serve(&gateway, caller, &gateway.place(), stop).await;

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use bytes::Bytes;
+use mcp::abilities::Abilities;
 use mcp::items::{Inventory, Kind};
 use mcp::json;
 use mcp::modern::{self, SERVER_INFO, TASKS};
@@ -84,12 +85,13 @@ static META: LazyLock<String> = LazyLock::new(|| {
 pub async fn introduce(
     connection: &Connection,
     era: EraChoice,
+    abilities: Abilities,
     wait: Duration,
 ) -> Result<Introduction, Problem> {
     if era == EraChoice::Only(Era::Modern) {
         return discover(connection, wait).await;
     }
-    let problem = match initialize(connection, wait).await {
+    let problem = match initialize(connection, abilities, wait).await {
         Ok(introduction) => return Ok(introduction),
         Err(problem) => problem,
     };
@@ -104,11 +106,16 @@ pub async fn introduce(
 }
 
 /// The handshake of the legacy era: `initialize` and `notifications/initialized`.
-pub async fn initialize(connection: &Connection, wait: Duration) -> Result<Introduction, Problem> {
+pub async fn initialize(
+    connection: &Connection,
+    abilities: Abilities,
+    wait: Duration,
+) -> Result<Introduction, Problem> {
     connection.speak(None);
     let members = format!(
-        r#""protocolVersion":"{}","capabilities":{{"roots":{{"listChanged":true}},"sampling":{{}},"elicitation":{{}}}},"clientInfo":{{"name":"toolman","version":"{}"}}"#,
+        r#""protocolVersion":"{}","capabilities":{},"clientInfo":{{"name":"toolman","version":"{}"}}"#,
         Revision::NEWEST_LEGACY,
+        abilities.declaration(),
         env!("CARGO_PKG_VERSION")
     );
     let result = ask(connection, "initialize", &members, wait).await?;
