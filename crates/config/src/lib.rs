@@ -33,6 +33,7 @@ mod toolsets;
 use std::path::Path;
 
 use catalog::policy::permissions::Permissions;
+use catalog::profile::Profiles;
 use catalog::scope::Scope;
 use catalog::session_context::SessionContext;
 use catalog::snapshot::Rules;
@@ -63,6 +64,8 @@ pub struct Config {
     pub rulebook: Rulebook,
     /// Which toolsets clients are granted.
     pub permissions: Permissions,
+    /// What the operator knows of client programs.
+    pub profiles: Profiles,
     /// What clients may say when they connect, if anything.
     pub session_context: Option<SessionContext>,
     pub performance: Performance,

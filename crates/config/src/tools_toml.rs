@@ -13,6 +13,7 @@ mod texts;
 mod tokens;
 
 use catalog::patterns::Patterns;
+use catalog::profile::Profiles;
 use catalog::scope::Scope;
 use catalog::snapshot::Rules;
 use catalog::surface::{Inactive, Surface};
@@ -111,6 +112,7 @@ pub fn rest(
         surface,
         rulebook,
         permissions: permissions.unwrap_or_default(),
+        profiles: Profiles::default(),
         performance: Performance::default(),
         session_context: None,
         tasks,

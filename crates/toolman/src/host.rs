@@ -172,6 +172,7 @@ impl Plan {
             rules: config.rules,
             policies: config.rulebook.policies,
             permissions: config.permissions,
+            profiles: config.profiles,
             session_context: config.session_context,
             library: Arc::new(InMemory::default()),
             pace: Pace {
@@ -230,6 +231,12 @@ impl Plan {
     pub fn reloadable(mut self) -> std::io::Result<Plan> {
         self.hangups = Some(Hangups::listen()?);
         Ok(self)
+    }
+
+    /// The same, where folders are read again by themselves unless somebody has decided otherwise.
+    pub fn watching(mut self) -> Plan {
+        self.dock.is_watching.get_or_insert(true);
+        self
     }
 
     fn has_folders(&self) -> bool {

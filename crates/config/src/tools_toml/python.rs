@@ -94,7 +94,8 @@ fn manifest(section: &mut Section<'_>, means: Means<'_>, faults: &mut Faults<'_>
     let processes_max = number("processes", 1, u32::MAX);
     let disk_mb = number("disk_mb", 1, u32::MAX);
     let mut switch = |key: &'static str| section.get(key)?.boolean(faults);
-    let (network, sandbox, is_eager) = (switch("network"), switch("sandbox"), switch("eager"));
+    let (network, sandbox) = (switch("network"), switch("sandbox"));
+    let (is_eager, is_strict) = (switch("eager"), switch("strict"));
     let mut paths = |key: &'static str| {
         let listed = section.get(key).map(|value| value.strings("path", faults));
         let listed = listed.into_iter().flatten();
@@ -117,6 +118,7 @@ fn manifest(section: &mut Section<'_>, means: Means<'_>, faults: &mut Faults<'_>
         calls_max: calls_max.and_then(|calls| usize::try_from(calls).ok()),
         calls_a_minute,
         is_eager,
+        is_strict,
         allow: globs("allow"),
         deny: globs("deny"),
         ..Manifest::default()

@@ -392,7 +392,11 @@ fn era(section: &mut Section<'_>, faults: &mut Faults<'_>) -> EraChoice {
 }
 
 fn session(section: &mut Section<'_>, faults: &mut Faults<'_>) -> SessionChoice {
-    let words = [("shared", SessionChoice::Shared), ("per-client", SessionChoice::PerClient)];
+    let words = [
+        ("auto", SessionChoice::Auto),
+        ("shared", SessionChoice::Shared),
+        ("per-client", SessionChoice::PerClient),
+    ];
     section.get("session").and_then(|value| value.choice(&words, faults)).unwrap_or_default()
 }
 

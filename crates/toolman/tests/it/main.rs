@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that meets one fails")]
 
 mod activation;
+mod attribution;
 mod audit;
 mod bad_input;
 mod ceiling_attacks;

@@ -143,11 +143,16 @@ impl Upstream {
 
     pub(super) fn listener(&self) -> Listener {
         let (events, upstream) = (self.0.events.clone(), self.name().clone());
+        let (habits, session) = (Arc::clone(&self.0.habits), self.0.settings.session);
         let hear = Box::new(move |heard| {
             let upstream = upstream.clone();
             let event = match heard {
                 Heard::Upcall(upcall) => Event::Unsolicited { upstream, upcall },
                 Heard::Updated(params) => Event::Updated { upstream, params },
+                Heard::Asked { is_known } => {
+                    return habits.note_asked(&upstream, session, is_known);
+                }
+                Heard::Unattributed => return habits.note_unattributed(),
             };
             _ = events.try_send(event);
         });
