@@ -31,10 +31,9 @@ impl Inputs {
             let name = variable(id);
             let is_password = value(entry, "password").and_then(DeValue::as_bool) == Some(true);
             let stands = match ((surroundings.environment)(&name), text("default")) {
-                (Some(_), _) => format!("${{{name}}}"),
                 (None, Some(default)) => default.replace("${", "$${"),
                 (None, None) if is_password => format!("${{secret:{name}}}"),
-                (None, None) => format!("${{{name}}}"),
+                (Some(_), _) | (None, None) => format!("${{{name}}}"),
             };
             inputs.0.push((format!("${{input:{id}}}"), stands));
             names.push(name);
