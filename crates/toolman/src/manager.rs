@@ -68,7 +68,7 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// Ends with the core, which may have ended by a signal that is none to this one: its terminal is gone.
+    /// Ends it with its core, which may have ended by another signal: its terminal is gone.
     pub async fn stop(self) {
         self.stop.cancel();
         self.ended().await;

@@ -28,7 +28,7 @@ pub async fn run(cli: &Cli, arguments: &Arguments) -> anyhow::Result<i32> {
     let (config, absent) = unset::configuration(cli)?.unzip();
     let offers = match &config {
         Some(config) if lacks_servers(&task, config) => {
-            offers::of(cli, config.clone(), absent.unwrap_or_default()).await?
+            Box::pin(offers::of(cli, config.clone(), absent.unwrap_or_default())).await?
         }
         _ => Vec::new(),
     };
