@@ -103,8 +103,8 @@ impl Gateway {
             () = self.awake() => {}
             () = client.leaving.cancelled() => {}
         }
-        let log_level = self.log_level_of(envelope)?;
-        let outlet = &*outlet.narrowed(log_level);
+        self.check_log_level(envelope)?;
+        let outlet = &*outlet.narrowed(envelope);
         match request.method.as_str() {
             "server/discover" => {
                 let discovery = Raw::trusted(self.discovery(&client.view()));
