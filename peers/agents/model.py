@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler
 from urllib.parse import urlsplit
 
 from tap import Quiet
-from wire import BRIDGES, Answer, Called, Question, Tool, wire_of
+from wire import Answer, Called, Question, Tool, wire_of
 
 CONTROL = "toolman_activate"
 WANTED = "everything_echo"
@@ -21,6 +21,9 @@ ARGUMENTS = {"tools_on": [WANTED], "tools_off": [], "resources_on": [], "resourc
 
 # Tools by which agents show the definitions that they keep out of the list.
 SEARCHES = ("ToolSearch", "tool_search")
+
+# The tool by which an agent calls those that it keeps out of the list.
+BRIDGE = "tool_call"
 
 # A tool that is late gets so many tries, to see in which turn it works.
 TRIES_MAX = 3
@@ -116,7 +119,7 @@ class Script:
 
 def call(question: Question, tool: Tool, arguments: dict) -> Answer:
     """A call as this agent wants it: by a bridge, where the tool is not in the list."""
-    bridge = next((tool for tool in question.tools if tool.name in BRIDGES), None)
+    bridge = next((tool for tool in question.tools if tool.name == BRIDGE), None)
     if bridge and not offered(question, tool.full_name):
         return Answer(tool=bridge, arguments={"name": tool.full_name, "arguments": arguments})
     return Answer(tool=tool, arguments=arguments)

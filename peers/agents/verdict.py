@@ -36,6 +36,10 @@ def judge(row: Row, turns: list[dict], run: dict) -> None:
 
 def calls(turns: list[dict], run: dict) -> str:
     seen = [turn for turn in turns if turn["step"] == "see"]
+    tries = [turn["result"] or "" for turn in turns if turn["step"] == "call"]
+    if not seen and len(tries) > 1:
+        # The agent keeps no call of a tool that it does not know, only its complaint.
+        return brief(tries[1].removeprefix(tries[0]).strip())
     if not seen:
         return f"`{WANTED}` was not called{ending(run)}"
     if MESSAGE in (seen[0]["result"] or ""):

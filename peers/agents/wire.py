@@ -5,11 +5,17 @@
 responses, OpenAI's chat completions, Anthropic's messages and Gemini's content.
 """
 
+import ast
 import json
 from dataclasses import dataclass, field
 
-# Tools by which agents call those that they keep out of the list.
-BRIDGES = ("tool_call",)
+# Tools in whose name agents write down calls of others, and the argument with the other's name: those
+# that they keep out of the list (Qwen Code), those that they do not know (opencode).
+BRIDGES = {"tool_call": "name", "invalid": "tool"}
+
+# How smolagents writes calls into the words of a message, and their results into the next.
+CALLING = "Calling tools:"
+OBSERVED = "Observation:"
 
 
 @dataclass
@@ -37,7 +43,7 @@ class Called:
     @property
     def target(self) -> str:
         """The tool that was meant, also where another tool calls it."""
-        through = self.arguments.get("name") if self.name in BRIDGES else None
+        through = self.arguments.get(BRIDGES.get(self.name, ""))
         return through if isinstance(through, str) else self.name
 
 
@@ -201,8 +207,15 @@ class Chat:
                 made[call["id"]] = Called(
                     call["function"]["name"], parsed(call["function"].get("arguments"))
                 )
+            said = flat(message.get("content"))
             if message.get("role") == "tool":
-                results[message["tool_call_id"]] = flat(message.get("content"))
+                results[message["tool_call_id"]] = said
+            elif CALLING in said and message.get("role") == "assistant":
+                for call in ast.literal_eval(said.split(CALLING, 1)[1].strip()):
+                    function = call["function"]
+                    made[call["id"]] = Called(function["name"], parsed(function["arguments"]))
+            elif OBSERVED in said or said.startswith("Error"):
+                results |= {id: said for id in made if id not in results}
         return Question(tools, joined(made, results), body.get("stream", False))
 
     @staticmethod

@@ -115,6 +115,20 @@ class Wires(unittest.TestCase):
         told = {"role": "tool", "tool_call_id": "call_7", "content": "said"}
         self.check(Chat, {"messages": [message, told]})
 
+    def test_calls_that_are_written_down_as_words(self) -> None:
+        function = {"name": "ns__echo", "arguments": {"a": 1}}
+        calling = f"Calling tools:\n{[{'id': 'call_7', 'type': 'function', 'function': function}]}"
+        told = {"role": "user", "content": [{"type": "text", "text": "Observation:\nsaid"}]}
+        body = {"messages": [{"role": "assistant", "content": calling}, told]}
+        [call] = Chat.read(body).calls
+        self.assertEqual((call.target, call.result), ("ns__echo", "Observation:\nsaid"))
+
+    def test_call_of_a_tool_that_the_agent_does_not_know(self) -> None:
+        function = {"name": "invalid", "arguments": json.dumps({"tool": "echo", "error": "?"})}
+        calls = [{"id": "call_1", "function": function}]
+        [call] = Chat.read({"messages": [{"role": "assistant", "tool_calls": calls}]}).calls
+        self.assertEqual(call.target, "echo")
+
     def test_messages(self) -> None:
         content = json.loads(Messages.write(self.CALL, False))["content"]
         told = {"type": "tool_result", "tool_use_id": "toolu_7", "content": "said"}
