@@ -107,7 +107,7 @@ class Script:
                 },
                 "control": control.full_name if control else None,
                 "wanted": wanted.full_name if wanted else None,
-                "wanted_mentioned": mentioned(text, WANTED),
+                "wanted_found": found_by_search(question),
                 "wanted_schema": wanted.schema if wanted else None,
                 "knows_definition": knows_definition(question, wanted),
                 "called": told.target if told else None,
@@ -131,6 +131,13 @@ def knows_definition(question: Question, wanted: Tool | None) -> bool:
         return True
     answers = [call.result or "" for call in question.calls]
     return any(WANTED in answer and '"message"' in answer for answer in answers)
+
+
+def found_by_search(question: Question) -> bool:
+    """Whether the agent's own search has shown the tool: its definition, or a reference to it."""
+    searches = [call for call in question.calls if call.name in SEARCHES]
+    shown = [call.result or "" for call in searches if WANTED in str(call.arguments.get("query"))]
+    return any("tool_reference" in text or "<function>" in text for text in shown)
 
 
 def last(question: Question) -> Called | None:

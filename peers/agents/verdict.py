@@ -9,7 +9,7 @@ from model import CONTROL, MESSAGE, WANTED
 COLUMNS = (
     "sees `toolman_activate`",
     "definition reaches the model",
-    "listed in the next turn",
+    "listed or found in the next turn",
     "call works in the next turn",
 )
 SEES, DEFINITION, LISTED, CALLS = COLUMNS
@@ -30,7 +30,7 @@ def judge(row: Row, turns: list[dict], run: dict) -> None:
     before = [turn for turn in turns if turn["step"] != "see"]
     knows = any(turn["knows_definition"] for turn in before)
     row.cells[DEFINITION] = WORKS if knows else f"the model was told only: {brief(told['result'])}"
-    row.cells[LISTED] = WORKS if told["wanted"] else listed_later(turns)
+    row.cells[LISTED] = listed(turns, told)
     row.cells[CALLS] = calls(turns, run)
 
 
@@ -49,7 +49,15 @@ def calls(turns: list[dict], run: dict) -> str:
     return f"{brief(seen[0]['result'] or 'nothing came back')}{late}"
 
 
-def listed_later(turns: list[dict]) -> str:
+def listed(turns: list[dict], told: dict) -> str:
+    """By the list of the next turn; where the agent has a search instead, by what that finds."""
+    if told["wanted"]:
+        return WORKS
+    if told["step"].startswith("search"):
+        after = turns[turns.index(told) + 1 :][:1]
+        if any(turn["wanted"] or turn["wanted_found"] for turn in after):
+            return WORKS
+        return "its search did not find it"
     return "a turn later" if any(turn["wanted"] for turn in turns) else "never"
 
 

@@ -85,6 +85,11 @@ class Scripts(unittest.TestCase):
         agent.tell("its schema")
         bridged = ("tool_call", {"name": PREFIX + CONTROL, "arguments": ARGUMENTS})
         self.assertEqual(agent.ask(), bridged)
+        agent.tell("on: everything_echo")
+        self.assertEqual(agent.ask()[1]["query"], f"select:{PREFIX}{WANTED}")
+        agent.tell(f"<function>{PREFIX}{WANTED}</function>")
+        self.assertEqual(agent.ask()[1]["name"], PREFIX + WANTED)
+        self.assertEqual(agent.judged()[verdict.LISTED], WORKS)
 
     def test_agent_without_toolman_is_told_from_one_that_never_asked(self) -> None:
         agent = Agent({"bash": {}})
