@@ -9,19 +9,18 @@ use catalog::policy::Subject;
 use catalog::view::{Target, View};
 use mcp::headers::{self, ParamHeader};
 use mcp::items::Kind;
-use mcp::json::{self, Fault};
+use mcp::json;
 use mcp::modern::Envelope;
 use mcp::params::Params;
 use mcp::rpc::{self, Message, Outcome, Raw};
 use mcp::translate::{self, Passage};
-use mcp::version::{Era, Revision, Spoken};
+use mcp::version::{Era, Revision};
 use upstream::answer::Answer;
 use upstream::connection::Call;
 use upstream::supervisor::Upstream;
 
 use crate::Gateway;
-use crate::audit;
-use crate::client::{Client, Introduction, Outlet, Owner};
+use crate::client::{Client, Outlet, Owner};
 use crate::consent::Leave;
 use crate::error::Error;
 use crate::memory::Question;
@@ -98,13 +97,14 @@ impl Gateway {
             let requested = envelope.version.clone();
             return Err(Error::Revision { requested, spoken: self.0.spoken.clone() });
         }
+        self.recognise(client, request.client());
         tokio::select! {
             biased;
             () = self.awake() => {}
             () = client.leaving.cancelled() => {}
         }
-        let log_level = self.log_level_of(envelope)?;
-        let outlet = &*outlet.narrowed(log_level);
+        self.check_log_level(envelope)?;
+        let outlet = &*outlet.narrowed(envelope);
         match request.method.as_str() {
             "server/discover" => {
                 let discovery = Raw::trusted(self.discovery(&client.view()));
@@ -224,44 +224,6 @@ impl Gateway {
             }
             _ => {}
         }
-    }
-
-    /// The revisions that are switched on.
-    pub fn spoken(&self) -> &Spoken {
-        &self.0.spoken
-    }
-
-    /// The revision that an `initialize` with these parameters will agree on.
-    pub fn revision_asked(&self, params: Option<&Raw>) -> Revision {
-        let introduction = read_introduction(params, &self.0.spoken);
-        introduction.map_or(Revision::NEWEST_LEGACY, |known| known.revision)
-    }
-
-    /// Takes a client that asks without a handshake for one of the oldest revision.
-    pub fn assume_introduced(&self, client: &Client) {
-        if let Ok(introducing) = client.begin_introduction() {
-            let revision = Revision::V2024_11_05;
-            let capabilities = Raw::trusted("{}");
-            introducing.finish(Introduction { revision, capabilities, client: None });
-            client.mark_ready();
-        }
-    }
-
-    async fn initialize(
-        &self,
-        client: &Arc<Client>,
-        params: Option<&Raw>,
-    ) -> Result<Outcome, Error> {
-        let introduction = read_introduction(params, &self.0.spoken)
-            .map_err(|fault| Error::Params { method: "initialize", fault })?;
-        let introducing = client.begin_introduction()?;
-        tokio::select! {
-            () = self.settled() => {}
-            () = client.leaving.cancelled() => {}
-        }
-        let revision = introduction.revision;
-        introducing.finish(introduction);
-        Ok(Outcome::Result(Raw::trusted(self.introduction(&client.view(), revision))))
     }
 
     /// Begins or ends the watching of a resource for a session.
@@ -454,23 +416,6 @@ impl Gateway {
             upstream.notify(rpc::notification(method, None));
         }
     }
-}
-
-fn read_introduction(params: Option<&Raw>, spoken: &Spoken) -> Result<Introduction, Fault> {
-    let params = params.ok_or(Fault::Missing("protocolVersion"))?;
-    let [version, capabilities] = params.members(["protocolVersion", "capabilities"])?;
-    // Nothing hangs on it, so that what is wrong with it does not matter.
-    let client = params.members(["clientInfo"]).ok().and_then(|[client]| client);
-    let version = version.ok_or(Fault::Missing("protocolVersion"))?;
-    let version = json::string(version)
-        .ok_or(Fault::WrongType { member: "protocolVersion", expected: "a string" })?;
-    // A copy: a part would keep the whole message for as long as the session lives.
-    let capabilities = capabilities.unwrap_or("{}").to_owned();
-    Ok(Introduction {
-        revision: spoken.negotiate(&version),
-        capabilities: Raw::trusted(capabilities),
-        client: client.and_then(audit::client_name),
-    })
 }
 
 /// What an upstream that keeps no session is told of a client that has one.

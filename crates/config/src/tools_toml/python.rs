@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use mcp::text::shorten;
 
-use super::patterns;
+use super::patterns_of;
 use super::server::variables;
 use super::texts::{Means, expanded};
 use crate::dock::{Manifest, check_name, unfit};
@@ -103,7 +103,7 @@ fn manifest(section: &mut Section<'_>, means: Means<'_>, faults: &mut Faults<'_>
     };
     let (reads, writes) = (paths("read"), paths("write"));
     let interpreter = section.get("interpreter").and_then(|value| value.string(faults));
-    let mut globs = |key: &'static str| Some(patterns(&section.get(key)?, faults));
+    let mut globs = |key: &'static str| Some(patterns_of(&section.get(key)?, None, faults));
     Manifest {
         env: env.unwrap_or_default(),
         secrets,

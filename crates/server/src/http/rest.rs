@@ -47,7 +47,7 @@ impl Endpoint {
         match routes::find(&self.routes, head.method, head.path())? {
             Some(Found::Route(route, said)) => {
                 self.gateway.awake().await;
-                let client = self.principal(proof, &self.place(proof, head)?);
+                let client = self.principal(proof, &self.place(proof, head)?, None);
                 return self.call_route(&client, route, said, head, body).await;
             }
             Some(Found::Methods(methods)) => return Ok(not_allowed(&methods)),
@@ -63,7 +63,7 @@ impl Endpoint {
         }
         // Nobody is greeted here, so the first one who asks waits for what is still starting.
         self.gateway.awake().await;
-        let client = self.principal(proof, &self.place(proof, head)?);
+        let client = self.principal(proof, &self.place(proof, head)?, None);
         match route {
             Route::List => Ok(self.list(&client).await),
             Route::Call(name) => self.call(&client, &name, head, body).await,

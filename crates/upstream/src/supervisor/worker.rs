@@ -206,7 +206,9 @@ impl Upstream {
             let patience = match phase {
                 Phase::Resting | Phase::Starting | Phase::Late => self.0.settings.startup_timeout,
                 Phase::Ready | Phase::Waiting { .. } => WORKER_RETURN_MAX,
-                Phase::Installing | Phase::Down { .. } => return Err(self.down()),
+                Phase::Installing | Phase::Down { .. } | Phase::LeftOut { .. } => {
+                    return Err(self.down());
+                }
             };
             if !matches!(timeout(patience, status.changed()).await, Ok(Ok(()))) {
                 return Err(self.down());
