@@ -8,6 +8,7 @@ use upstream::python::scan::{Findings, Remark, Source};
 
 use crate::desk::Desk;
 use crate::error::Error;
+use crate::names::FileName;
 use crate::shelf::Waiting;
 
 /// A tool as its source tells of it.
@@ -91,8 +92,9 @@ pub fn sources(desk: &Desk, folder: &Folder) -> Result<Vec<Source>, Error> {
 /// The files of tools that wait for a person.
 pub fn waiting(desk: &Desk, namespace: &str) -> Result<Vec<Source>, Error> {
     let all = desk.shelf().all_waiting_in(namespace)?.into_iter();
+    let is_python = |waiting: &Waiting| FileName::parse(&waiting.file).is_ok();
     let source = |waiting: Waiting| Source { file: waiting.file, text: waiting.text };
-    Ok(all.filter(|waiting| waiting.file.ends_with(".py")).map(source).collect())
+    Ok(all.filter(is_python).map(source).collect())
 }
 
 /// The variables that sources read and that are there for no worker of this folder.

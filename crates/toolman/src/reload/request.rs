@@ -89,8 +89,8 @@ fn headers(cli: &Cli, reload: &Reload) -> anyhow::Result<Headers> {
     let (token, manager_token) = data_dir::kept_tokens(cli)?;
     let given = data_dir::given_token(None, &http)?;
     let given_to_manager = std::env::var("MANAGER_INTERNAL_TOKEN").ok();
-    let is_given = given.is_some() && given_to_manager.is_some();
-    let own = data_dir::reload_token(cli).filter(|_| !is_given && reload.url.is_none());
+    let is_asked_here = given_to_manager.is_none() && reload.url.is_none();
+    let own = data_dir::reload_token(cli).filter(|_| is_asked_here);
     let token = given.or(token).or_else(|| own.clone());
     let manager_token = own.or(given_to_manager).or(manager_token);
     let (Some(token), Some(manager_token)) = (token, manager_token) else {
