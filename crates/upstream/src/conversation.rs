@@ -42,11 +42,17 @@ pub struct Introduction {
 }
 
 impl Introduction {
-    /// What a Python worker would say.
-    pub fn of_worker() -> Introduction {
+    /// What a Python worker would say that has these lists besides its tools.
+    pub fn of_worker(offers: &[String]) -> Introduction {
+        let mut capabilities = r#"{"tools":{"listChanged":true},"logging":{}"#.to_owned();
+        for capability in ["resources", "prompts"] {
+            if offers.iter().any(|offer| offer == capability) {
+                capabilities += &format!(r#","{capability}":{{}}"#);
+            }
+        }
         Introduction {
             revision: Revision::NEWEST_LEGACY,
-            capabilities: Raw::trusted(r#"{"tools":{"listChanged":true},"logging":{}}"#),
+            capabilities: Raw::trusted(capabilities + "}"),
             instructions: None,
             server_info: None,
             runs_tasks: false,
