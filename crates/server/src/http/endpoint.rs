@@ -31,7 +31,7 @@ use super::metrics::Metrics;
 use super::reload::Reload;
 use super::routes::Route;
 use super::sessions::{Session, Sessions};
-use super::streams::{self, EventId, STANDING, Streams};
+use super::streams::{self, EventId, Streams};
 use super::traffic::Traffic;
 use crate::batch;
 use crate::limits::SESSION_ID_BYTES_MAX;
@@ -292,7 +292,10 @@ impl Endpoint {
         };
         let number = session.streams.begin();
         if let Some(first) = first {
-            session.streams.push(number.unwrap_or(STANDING), first);
+            match number {
+                Some(number) => session.streams.push(number, first),
+                None => session.streams.tell(first),
+            }
         }
         let Some(number) = number else {
             drop(queue);
@@ -324,9 +327,9 @@ impl Endpoint {
             }
             Some(_) => {
                 let gap = Bytes::from_static(b": this event is not known; some may be missing\n\n");
-                (Some(gap), session.streams.read(STANDING, None))
+                (Some(gap), session.streams.stand())
             }
-            None => (None, session.streams.read(STANDING, None)),
+            None => (None, session.streams.stand()),
         };
         Ok(stream(events::body(first, events, self.stop.clone())))
     }
