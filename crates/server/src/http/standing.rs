@@ -62,11 +62,11 @@ impl Endpoint {
         Ok(place)
     }
 
-    /// The toolset that a path below the usual one names.
+    /// The toolset that a path below the usual one names, whether there is one or not.
     fn toolset_at<'p>(&self, path: &'p str) -> Option<&'p str> {
-        let name = path.strip_prefix("/mcp/")?;
+        let name = path.strip_prefix("/mcp/").filter(|name| !name.is_empty())?;
         let is_other = self.places.iter().any(|(known, _)| known == path);
-        (!is_other && self.gateway.has_toolset(name)).then_some(name)
+        (!is_other).then_some(name)
     }
 
     /// A place as the caller may see it.
