@@ -62,6 +62,14 @@ impl Narrowing {
         self.toolsets.iter().copied()
     }
 
+    /// The choice in words, the same for the same one.
+    pub fn described(&self, known: &Toolsets) -> String {
+        let toolsets = self.toolsets().filter_map(|place| Some(&*known.get(place)?.name));
+        let toolsets: Vec<_> = toolsets.collect();
+        let tools: Vec<_> = self.tools.iter().map(|tool| &**tool).collect();
+        format!("toolsets={}&tools={}", toolsets.join(","), tools.join(","))
+    }
+
     /// Everything that is chosen, as patterns.
     pub fn patterns(&self) -> &Patterns {
         &self.patterns

@@ -45,6 +45,19 @@ pub enum Inactive {
 }
 
 impl Surface {
+    /// What it is called in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Surface::Activate { .. } => "activate",
+            Surface::Filter => "filter",
+            Surface::Namespace => "namespace",
+            Surface::Permission => "permission",
+            Surface::Toolset => "toolset",
+            Surface::Dynamic => "dynamic",
+            Surface::Static => "static",
+        }
+    }
+
     /// Whether items are shown by toolset, under its name.
     pub fn is_by_toolset(self) -> bool {
         matches!(self, Surface::Permission | Surface::Dynamic | Surface::Static)

@@ -21,7 +21,7 @@ use crate::selection::Selection;
 use crate::snapshot::{Catalog, Item, Lookup, Origin};
 use crate::suggest::similar;
 use crate::surface::Surface;
-use crate::toolset::Resolution;
+use crate::toolset::{Manner, Resolution};
 
 #[derive(Debug)]
 pub struct View {
@@ -58,7 +58,8 @@ impl View {
         let equipped = selection.equipped.as_ref().filter(|_| scope.surface == Surface::Toolset);
         let resolution = equipped.map(|toolset| {
             let allows_stale = catalog.allows_stale_references();
-            Resolution::of(toolset, &catalog, |item| ceiling.holds(item), allows_stale)
+            let manner = Manner { allows_stale, hides_names: !ceiling.is_open() };
+            Resolution::of(toolset, &catalog, |item| ceiling.holds(item), manner)
         });
         let begun = scope.beginning().map(|choice| Begun::of(choice, &catalog, &scope));
         let mut view = View {

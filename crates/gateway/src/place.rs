@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use catalog::narrowing::Narrowing;
 use catalog::policy::{Rights, Subject, Who};
+use catalog::profile::ToldApart;
 use catalog::scope::Scope;
 use catalog::snapshot::Item;
 use catalog::surface::Surface;
@@ -15,6 +16,7 @@ use upstream::supervisor::Phase;
 use crate::Gateway;
 use crate::auth::Caller;
 use crate::lazy::may_concern;
+use crate::limits::NAME_BYTES_MAX;
 
 /// A place; what it shows is the catalog's matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +24,8 @@ pub struct Place {
     pub(crate) scope: Arc<Scope>,
     /// What the client has said there for servers of its own.
     pub(crate) context: Option<Arc<Context>>,
+    /// The id that the client gives itself, where ids tell clients apart.
+    pub(crate) label: Option<Arc<str>>,
 }
 
 /// Why a client can't be shown where it wants to be.
@@ -37,15 +41,20 @@ pub enum Misplaced {
 }
 
 impl Place {
+    /// Whether requests for another place are those of a client at this one, whatever it calls itself in them.
+    pub fn is_the_same(&self, other: &Place) -> bool {
+        self.scope == other.scope && self.context == other.context
+    }
+
     pub fn new(scope: Scope) -> Place {
-        Place { scope: Arc::new(scope), context: None }
+        Place { scope: Arc::new(scope), context: None, label: None }
     }
 }
 
 impl Gateway {
     /// Where clients connect that name no other place.
     pub fn place(&self) -> Place {
-        Place { scope: Arc::clone(&self.0.scope), context: None }
+        Place { scope: Arc::clone(&self.0.scope), context: None, label: None }
     }
 
     /// A place as a caller may see it, narrowed to the namespace that was named, if one was.
@@ -70,6 +79,16 @@ impl Gateway {
         let found = namespaces.find(|known| known.as_str() == named);
         let namespace = Some(found.ok_or(Misplaced::NamespaceUnknown)?.clone());
         Ok(Place::new(Scope { namespace, ..place.scope.with(rights) }))
+    }
+
+    /// A place for a client that gives itself an id; one that is too long counts as none.
+    pub fn identified(&self, place: Place, id: Option<&str>) -> Result<Place, Misplaced> {
+        let is_id = |id: &&str| !id.is_empty() && id.len() <= NAME_BYTES_MAX;
+        let label: Option<Arc<str>> = id.filter(is_id).map(Arc::from);
+        if label.is_none() && self.0.profiles.told_apart == ToldApart::ByRequiredId {
+            return Err(Misplaced::ClientMissing);
+        }
+        Ok(Place { label, ..place })
     }
 
     /// A place with the tools of some toolsets, or single ones: to begin with, where they can be switched, else

@@ -53,6 +53,8 @@ pub struct Endpoint {
     pub(super) has_sse: bool,
     /// Where MCP is served, and what is shown there.
     pub(super) places: Vec<(String, Place)>,
+    /// What may stand before every path.
+    pub(super) base_path: Option<String>,
     /// Paths that call a tool each.
     pub(super) routes: Vec<Route>,
 }
@@ -347,7 +349,7 @@ impl Endpoint {
 
     /// The session that a request belongs to; its revision holds for every request. To others than
     /// who has opened it, it is unknown.
-    fn session(
+    pub(super) fn session(
         &self,
         proof: &Proof,
         place: &Place,
@@ -355,8 +357,9 @@ impl Endpoint {
         version: Option<Revision>,
     ) -> Result<Arc<Session>, Refused> {
         let session = self.sessions.find(session_id(head)?);
-        let is_own =
-            |session: &Arc<Session>| session.place == *place && session.is_of(&proof.caller);
+        let is_own = |session: &Arc<Session>| {
+            session.place.is_the_same(place) && session.is_of(&proof.caller)
+        };
         let Some(session) = session.filter(is_own) else {
             return refuse(StatusCode::NOT_FOUND, UNKNOWN_SESSION);
         };
