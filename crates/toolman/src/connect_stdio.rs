@@ -35,6 +35,8 @@ pub async fn run(cli: &Cli, connect: &ConnectStdio) -> anyhow::Result<i32> {
     let settings = settings(cli, connect)?;
     expect_client()?;
     let stop = stop_on_signals()?;
+    let spawner = spawner(None).await;
+    spawner.expect_client();
     let mut input = tokio::io::stdin();
     let first = tokio::select! {
         first = first_line(&mut input) => first,
@@ -45,7 +47,7 @@ pub async fn run(cli: &Cli, connect: &ConnectStdio) -> anyhow::Result<i32> {
         introduce_as(&info);
     }
     let input = Cursor::new(first).chain(input);
-    let gateway = Gateway::start(settings, &spawner(None).await);
+    let gateway = Gateway::start(settings, &spawner);
     gateway.become_bridge();
     if let Some(problem) = refusal(&gateway, connect).await {
         terminal::complain(&format!("toolman: {problem}"));

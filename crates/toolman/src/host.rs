@@ -79,6 +79,8 @@ pub struct Plan {
     folders: Vec<Named>,
     /// What the environment says.
     pub variables: Variables,
+    /// Whether there is one client, which speaks first.
+    has_one_client: bool,
     /// SIGHUP, if it is heard.
     hangups: Option<Hangups>,
     /// Where the secrets are, if somebody has looked already: a key from a pipe can be read once.
@@ -144,6 +146,7 @@ impl Plan {
             has_tools: true,
             folders: Vec::new(),
             variables,
+            has_one_client: false,
             hangups: None,
             safe: None,
             rules: Rules::default(),
@@ -193,6 +196,7 @@ impl Plan {
             dock: dock_of(dock.unwrap_or_default())?,
             folders,
             variables,
+            has_one_client: false,
             hangups: None,
             safe: None,
             rules,
@@ -231,6 +235,11 @@ impl Plan {
         Ok(self)
     }
 
+    /// The same for one client on stdin, which is mirrored by what its servers are told.
+    pub fn for_one_client(self) -> Plan {
+        Plan { has_one_client: true, ..self }
+    }
+
     /// The same, where folders are read again by themselves unless somebody has decided otherwise.
     pub fn watching(mut self) -> Plan {
         self.dock.is_watching.get_or_insert(true);
@@ -260,6 +269,9 @@ impl Plan {
         above.check_depth()?;
         let (marker, served) = above.marker(&self.source);
         let spawner = spawner(safe.clone()).await.marking(marker, served);
+        if self.has_one_client {
+            spawner.expect_client();
+        }
         let fixed = settings.upstreams.clone();
         let site = if has_folders {
             let (data, dock) = (data_dir::folder(cli)?, (self.dock, self.has_tools));

@@ -4,6 +4,7 @@ use std::sync::{LazyLock, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use mcp::abilities::Abilities;
 use mcp::items::{Inventory, Kind};
 use mcp::json;
 use mcp::modern::{self, SERVER_INFO, TASKS};
@@ -41,11 +42,17 @@ pub struct Introduction {
 }
 
 impl Introduction {
-    /// What a Python worker would say.
-    pub fn of_worker() -> Introduction {
+    /// What a Python worker would say that has these lists besides its tools.
+    pub fn of_worker(offers: &[String]) -> Introduction {
+        let mut capabilities = r#"{"tools":{"listChanged":true},"logging":{}"#.to_owned();
+        for capability in ["resources", "prompts"] {
+            if offers.iter().any(|offer| offer == capability) {
+                capabilities += &format!(r#","{capability}":{{}}"#);
+            }
+        }
         Introduction {
             revision: Revision::NEWEST_LEGACY,
-            capabilities: Raw::trusted(r#"{"tools":{"listChanged":true},"logging":{}}"#),
+            capabilities: Raw::trusted(capabilities + "}"),
             instructions: None,
             server_info: None,
             runs_tasks: false,
@@ -95,12 +102,13 @@ fn client_info() -> &'static str {
 pub async fn introduce(
     connection: &Connection,
     era: EraChoice,
+    abilities: Abilities,
     wait: Duration,
 ) -> Result<Introduction, Problem> {
     if era == EraChoice::Only(Era::Modern) {
         return discover(connection, wait).await;
     }
-    let problem = match initialize(connection, wait).await {
+    let problem = match initialize(connection, abilities, wait).await {
         Ok(introduction) => return Ok(introduction),
         Err(problem) => problem,
     };
@@ -115,11 +123,16 @@ pub async fn introduce(
 }
 
 /// The handshake of the legacy era: `initialize` and `notifications/initialized`.
-pub async fn initialize(connection: &Connection, wait: Duration) -> Result<Introduction, Problem> {
+pub async fn initialize(
+    connection: &Connection,
+    abilities: Abilities,
+    wait: Duration,
+) -> Result<Introduction, Problem> {
     connection.speak(None);
     let members = format!(
-        r#""protocolVersion":"{}","capabilities":{{"roots":{{"listChanged":true}},"sampling":{{}},"elicitation":{{}}}},"clientInfo":{}"#,
+        r#""protocolVersion":"{}","capabilities":{},"clientInfo":{}"#,
         Revision::NEWEST_LEGACY,
+        abilities.declaration(),
         client_info()
     );
     let result = ask(connection, "initialize", &members, wait).await?;

@@ -29,6 +29,7 @@ mod http_upstreams;
 mod large_results;
 mod lazy;
 mod lifecycle;
+mod links;
 mod manager;
 mod many_upstreams;
 mod modern;
