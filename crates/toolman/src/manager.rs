@@ -85,7 +85,6 @@ impl Beside {
 }
 
 pub async fn run(cli: &Cli, asked: &Manager) -> anyhow::Result<i32> {
-    safe::check_key(cli)?;
     let (variables, config) = host::with_variables(cli, host::configuration(cli))?;
     let Settled { http, dock, audit, log_level } = Settled::of(config, &variables)?;
     let listen = asked.listen.map_or_else(|| usual(PORT), Ok)?;
