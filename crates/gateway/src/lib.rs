@@ -34,6 +34,7 @@ mod lists;
 mod logs;
 mod lost;
 mod memory;
+mod origins;
 mod profiles;
 mod tasks;
 mod unread;
