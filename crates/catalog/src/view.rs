@@ -295,7 +295,15 @@ impl View {
             Kind::Resource => similar(asked, items.chain(self.items(Kind::Template))),
             _ => similar(asked, items),
         };
-        let otherwise = self.scope.surface.where_to_look(kind);
+        // A list or catalog without any of them is no help.
+        let has_some = self.items(kind).next().is_some()
+            || kind == Kind::Resource && self.items(Kind::Template).next().is_some();
+        let otherwise = match kind {
+            _ if has_some => self.scope.surface.where_to_look(kind),
+            Kind::Tool => "there are no tools",
+            Kind::Prompt => "there are no prompts",
+            Kind::Resource | Kind::Template => "there are no resources",
+        };
         Error::Unknown { kind, asked: asked.to_owned(), similar, otherwise }
     }
 }

@@ -68,10 +68,14 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// Waits for the calls under way, and writes down what was not yet; it ends by the signals that the core ends by.
+    /// Ends it with its core, which may have ended by another signal: its terminal is gone.
     pub async fn stop(self) {
-        // The core may have ended by another signal: its terminal is gone.
         self.stop.cancel();
+        self.ended().await;
+    }
+
+    /// Waits for the signals that end it and for the calls under way, and writes down what was not yet.
+    async fn ended(self) {
         _ = self.serving.await;
         self.gateway.stop().await;
         if let Some(trail) = self.trail {
@@ -81,7 +85,6 @@ impl Beside {
 }
 
 pub async fn run(cli: &Cli, asked: &Manager) -> anyhow::Result<i32> {
-    safe::check_key(cli)?;
     let (variables, config) = host::with_variables(cli, host::configuration(cli))?;
     let Settled { http, dock, audit, log_level } = Settled::of(config, &variables)?;
     let listen = asked.listen.map_or_else(|| usual(PORT), Ok)?;
@@ -113,7 +116,7 @@ pub async fn run(cli: &Cli, asked: &Manager) -> anyhow::Result<i32> {
     let serving = tokio::spawn(door);
     gateway.ready().await;
     terminal::print(&format!("toolman's manager serves http://{address}/mcp\n"))?;
-    Beside { address, gateway, serving, stop, trail }.stop().await;
+    Beside { address, gateway, serving, stop, trail }.ended().await;
     Ok(0)
 }
 
@@ -269,9 +272,16 @@ fn desk(cli: &Cli, wanted: Wanted<'_>) -> anyhow::Result<Desk> {
         spawner: wanted.spawner,
         approval: wanted.approval,
         shown,
+        program: program(),
         clock: now,
     };
     Desk::open(equipment).map_err(|error| Misuse(error.to_string()).into())
+}
+
+/// How people run us: behind what stands in `TOOLMAN_EXEC`, such as `docker exec -it toolman-manager`.
+fn program() -> String {
+    let before = std::env::var("TOOLMAN_EXEC").unwrap_or_default();
+    [before.trim(), "toolman"].join(" ").trim_start().to_owned()
 }
 
 /// The time, as files have it.

@@ -164,7 +164,10 @@ impl Upstream {
         if let Launch::Worker(_) = self.0.settings.launch {
             let met = async {
                 tokio::select! {
-                    () = connection.greeted() => Ok((connection.clone(), Introduction::of_worker())),
+                    () = connection.greeted() => {
+                        let introduction = Introduction::of_worker(&connection.offers());
+                        Ok((connection.clone(), introduction))
+                    }
                     loss = connection.lost() => Err(worded(loss)),
                 }
             };
