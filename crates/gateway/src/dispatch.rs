@@ -5,11 +5,12 @@
 use std::pin::pin;
 use std::sync::Arc;
 
+use catalog::error::Error as Refusal;
 use catalog::policy::Subject;
 use catalog::view::{Target, View};
 use mcp::headers::{self, ParamHeader};
 use mcp::items::Kind;
-use mcp::json::{self, Fault};
+use mcp::json;
 use mcp::modern::Envelope;
 use mcp::params::Params;
 use mcp::rpc::{self, Message, Outcome, Raw};
@@ -20,8 +21,7 @@ use upstream::connection::Call;
 use upstream::supervisor::Upstream;
 
 use crate::Gateway;
-use crate::audit;
-use crate::client::{Client, Introduction, Outlet, Owner};
+use crate::client::{Client, Outlet, Owner};
 use crate::consent::Leave;
 use crate::error::Error;
 use crate::memory::Question;
@@ -123,7 +123,8 @@ impl Gateway {
             let members = self.0.members.load();
             (!members.lazy.is_empty(), members.has_unread)
         };
-        if has_lazy && asking.request.method.ends_with("/list") {
+        if (has_lazy || !self.is_awake()) && asking.request.method.ends_with("/list") {
+            Box::pin(self.list_when_awake(asking.client)).await;
             Box::pin(self.woken_for(asking.client)).await;
         }
         if has_unread {
@@ -131,14 +132,23 @@ impl Gateway {
         }
         let view = asking.client.view();
         let note = self.note(asking, &view);
-        let answer = self.answer_from(asking, &view).await;
+        let answer = match self.answer_from(asking, &view).await {
+            Err(Error::Catalog(refusal @ Refusal::Unknown { .. })) => {
+                Box::pin(self.answer_beyond(asking, refusal)).await
+            }
+            answer => answer,
+        };
         match note {
             Some(note) => note.finish(answer),
             None => answer,
         }
     }
 
-    async fn answer_from(&self, asking: &Asking<'_>, view: &View) -> Result<Answer, Error> {
+    pub(crate) async fn answer_from(
+        &self,
+        asking: &Asking<'_>,
+        view: &View,
+    ) -> Result<Answer, Error> {
         if let Some((upstream, params)) = self.beyond(asking, view) {
             return Box::pin(self.pass_unknown(asking, &upstream, &params)).await;
         }
@@ -154,9 +164,7 @@ impl Gateway {
                 if view.scope().surface.control_names().contains(&params.name()) {
                     return Box::pin(self.control(asking, view, params)).await.map(Answer::Whole);
                 }
-                let target = view.resolve(Kind::Tool, params.name());
-                let unknown = |refusal| self.why_unknown(view, params.name(), refusal);
-                let target = target.map_err(unknown)?;
+                let target = view.resolve(Kind::Tool, params.name())?;
                 self.use_item(asking, view, "tools/call", params, &target).await
             }
             "resources/read" => {
@@ -231,39 +239,6 @@ impl Gateway {
         &self.0.spoken
     }
 
-    /// The revision that an `initialize` with these parameters will agree on.
-    pub fn revision_asked(&self, params: Option<&Raw>) -> Revision {
-        let introduction = read_introduction(params, &self.0.spoken);
-        introduction.map_or(Revision::NEWEST_LEGACY, |known| known.revision)
-    }
-
-    /// Takes a client that asks without a handshake for one of the oldest revision.
-    pub fn assume_introduced(&self, client: &Client) {
-        if let Ok(introducing) = client.begin_introduction() {
-            let revision = Revision::V2024_11_05;
-            let capabilities = Raw::trusted("{}");
-            introducing.finish(Introduction { revision, capabilities, client: None });
-            client.mark_ready();
-        }
-    }
-
-    async fn initialize(
-        &self,
-        client: &Arc<Client>,
-        params: Option<&Raw>,
-    ) -> Result<Outcome, Error> {
-        let introduction = read_introduction(params, &self.0.spoken)
-            .map_err(|fault| Error::Params { method: "initialize", fault })?;
-        let introducing = client.begin_introduction()?;
-        tokio::select! {
-            () = self.settled() => {}
-            () = client.leaving.cancelled() => {}
-        }
-        let revision = introduction.revision;
-        introducing.finish(introduction);
-        Ok(Outcome::Result(Raw::trusted(self.introduction(&client.view(), revision))))
-    }
-
     /// Begins or ends the watching of a resource for a session.
     fn subscribe(
         &self,
@@ -310,6 +285,10 @@ impl Gateway {
             return self.pass_on(asking, method, params, target).await;
         }
         Box::pin(async {
+            // Nobody is asked about what may be defined otherwise by now.
+            if let Some(upstream) = self.stale_origin(target.item) {
+                return Box::pin(self.answer_anew(asking, &upstream)).await;
+            }
             match self.leave_for(asking, view, params, target).await? {
                 Leave::Given { params: own, is_sealed } => {
                     let params = own.as_ref().unwrap_or(params);
@@ -356,6 +335,9 @@ impl Gateway {
         let Some(upstream) = &self.upstream(&target.item.origin.upstream) else {
             return Err(asking.client.view().unknown(target.item.kind, params.name()).into());
         };
+        if upstream.is_stale() {
+            return Box::pin(self.answer_anew(asking, upstream)).await;
+        }
         let mirrored = match target.item.param_headers.as_slice() {
             [] => Vec::new(),
             fields => headers::mirror(fields, params.arguments().unwrap_or("{}")),
@@ -469,23 +451,6 @@ impl Gateway {
             upstream.notify(rpc::notification(method, None));
         }
     }
-}
-
-fn read_introduction(params: Option<&Raw>, spoken: &Spoken) -> Result<Introduction, Fault> {
-    let params = params.ok_or(Fault::Missing("protocolVersion"))?;
-    let [version, capabilities] = params.members(["protocolVersion", "capabilities"])?;
-    // Nothing hangs on it, so that what is wrong with it does not matter.
-    let client = params.members(["clientInfo"]).ok().and_then(|[client]| client);
-    let version = version.ok_or(Fault::Missing("protocolVersion"))?;
-    let version = json::string(version)
-        .ok_or(Fault::WrongType { member: "protocolVersion", expected: "a string" })?;
-    // A copy: a part would keep the whole message for as long as the session lives.
-    let capabilities = capabilities.unwrap_or("{}").to_owned();
-    Ok(Introduction {
-        revision: spoken.negotiate(&version),
-        capabilities: Raw::trusted(capabilities),
-        client: client.and_then(audit::client_name),
-    })
 }
 
 /// What an upstream that keeps no session is told of a client that has one.

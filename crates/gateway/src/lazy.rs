@@ -85,10 +85,10 @@ impl Gateway {
         self.members().iter().for_each(|(_, upstream)| upstream.need(true));
     }
 
-    /// Starts what a new client needs.
+    /// Starts what a new client needs, if nothing is known of it.
     pub(crate) fn wake_for(&self, view: &View) {
         for lazy in self.0.members.load().lazy.iter().filter(|lazy| self.is_needed(lazy, view)) {
-            lazy.upstream.need(true);
+            lazy.upstream.need_lists(true);
         }
     }
 
@@ -119,7 +119,7 @@ impl Gateway {
     /// Waits until these have answered, failed or run out of their time, and the catalog shows it.
     async fn started(&self, lazy: &[Arc<Lazy>]) {
         for lazy in lazy {
-            lazy.upstream.settled().await;
+            lazy.upstream.listed().await;
         }
         if !lazy.is_empty() {
             self.up_to_date().await;
@@ -139,7 +139,7 @@ impl Gateway {
             let mut clients = clients.connected.values();
             let is_needed = lazy.leases.load(Ordering::Relaxed) > 0
                 || clients.any(|client| self.is_needed(lazy, &client.view()));
-            lazy.upstream.need(is_needed);
+            lazy.upstream.need_lists(is_needed);
         }
     }
 

@@ -58,7 +58,8 @@ impl Gateway {
         } else {
             list(Kind::Resource)
         };
-        let plain = |capability| declares(capability).then(|| "{}".to_owned());
+        let may_come = self.may_bring_more(view);
+        let plain = |capability| (may_come || declares(capability)).then(|| "{}".to_owned());
         let parts = [
             ("completions", plain("completions")),
             ("logging", plain("logging")),
@@ -108,11 +109,19 @@ impl Gateway {
     }
 
     pub(crate) fn can_subscribe(&self, view: &View) -> bool {
-        self.introductions(view).iter().any(|known| known.declares_part("resources", "subscribe"))
+        let subscribes = |known: &Introduction| known.declares_part("resources", "subscribe");
+        self.introductions(view).iter().any(subscribes) || self.may_bring_more(view)
     }
 
     pub(crate) fn any_declares(&self, view: &View, capability: &'static str) -> bool {
-        self.introductions(view).iter().any(|known| known.declares(capability))
+        let mut known = self.introductions(view).into_iter();
+        known.any(|known| known.declares(capability)) || self.may_bring_more(view)
+    }
+
+    /// Whether an upstream is starting of which nothing is known.
+    fn may_bring_more(&self, view: &View) -> bool {
+        let starts = |upstream: &Upstream| matches!(upstream.status().phase, Phase::Starting);
+        self.upstreams_in(view).any(|upstream| !upstream.is_known() && starts(&upstream))
     }
 
     /// The upstreams that a client may know of.
@@ -135,13 +144,10 @@ impl Gateway {
         view.ceiling().reaches(upstream.name()).is_none_or(|reached| reached || may_come())
     }
 
-    /// What the upstreams that are there have said of themselves.
+    /// What the upstreams have said of themselves whose lists are shown.
     fn introductions(&self, view: &View) -> Vec<Introduction> {
-        let known = self.upstreams_in(view).filter_map(|upstream| {
-            let status = upstream.status();
-            status.introduction.filter(|_| matches!(status.phase, Phase::Ready))
-        });
-        known.collect()
+        let known = self.upstreams_in(view).filter(Upstream::is_known);
+        known.filter_map(|upstream| upstream.status().introduction).collect()
     }
 }
 

@@ -70,6 +70,8 @@ pub struct Settings {
     pub allowed_hosts: Vec<String>,
     /// A session that was not used for this long is forgotten.
     pub session_ttl: Duration,
+    /// Whether `/readyz` wants all servers to be ready; else one is enough.
+    pub awaits_all: bool,
     /// Connections at the same time.
     pub connections_max: usize,
     /// Where MCP is served beside `/mcp`: paths, and what is shown there.
@@ -90,6 +92,7 @@ impl Settings {
             allowed_origins: Vec::new(),
             allowed_hosts: Vec::new(),
             session_ttl: SESSION_IDLE_MAX,
+            awaits_all: false,
             connections_max: CONNECTIONS_MAX,
             places: Vec::new(),
             reload: None,
@@ -164,6 +167,7 @@ fn open(
         stop,
         under_way: TaskTracker::new(),
         has_sse: settings.has_sse,
+        awaits_all: settings.awaits_all,
         places,
         routes: settings.routes,
     });

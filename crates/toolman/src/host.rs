@@ -156,6 +156,7 @@ impl Plan {
             permissions: config.permissions,
             session_context: config.session_context,
             library: Arc::new(InMemory::default()),
+            inventories: None,
             pace: Pace {
                 calls_at_once: config.performance.calls_at_once,
                 remembers: config.performance.cached,
@@ -226,7 +227,9 @@ impl Plan {
 
     pub async fn start(self, cli: &Cli) -> Result<Host, Misuse> {
         let has_folders = self.has_folders();
-        let mut settings = Settings { library: Arc::new(Library::of(cli)), ..self.settings };
+        let library = Arc::new(Library::of(cli));
+        let inventories = data_dir::inventories(cli);
+        let mut settings = Settings { library, inventories, ..self.settings };
         let safe = self.safe.or_else(|| safe::open(cli));
         let spawner = spawner(safe.clone()).await;
         let fixed = settings.upstreams.clone();

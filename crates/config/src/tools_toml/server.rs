@@ -13,7 +13,9 @@ use mcp::version::Era;
 use toml::de::DeValue;
 use upstream::context::Context;
 use upstream::launch::{Command, CommandLine, Launch};
-use upstream::limits::{CALL_TIMEOUT, IDLE_TIMEOUT, RESTART_DELAY_MAX, STARTUP_TIMEOUT};
+use upstream::limits::{
+    CALL_TIMEOUT, HANDSHAKE_TIMEOUT, IDLE_TIMEOUT, RESTART_DELAY_MAX, STARTUP_TIMEOUT,
+};
 use upstream::supervisor::{EraChoice, Restart, SessionChoice, Settings};
 use upstream::template::Template;
 
@@ -49,6 +51,7 @@ pub struct Draft {
     session: SessionChoice,
     restart: Restart,
     startup_timeout: Duration,
+    handshake_timeout: Duration,
     call_timeout: Option<Duration>,
     idle_timeout: Option<Duration>,
     written: serde_json::Map<String, serde_json::Value>,
@@ -104,6 +107,7 @@ impl Draft {
                 session: self.session,
                 restart: self.restart,
                 startup_timeout: self.startup_timeout,
+                handshake_timeout: self.handshake_timeout,
                 call_timeout: self.call_timeout.unwrap_or(call_timeout),
                 idle_timeout: self.idle_timeout,
                 context: Arc::clone(context),
@@ -224,6 +228,7 @@ fn draft(
         session,
         restart: restart(&mut section, faults),
         startup_timeout: wait(&mut section, "startup_timeout", STARTUP_TIMEOUT, faults),
+        handshake_timeout: wait(&mut section, "handshake_timeout", HANDSHAKE_TIMEOUT, faults),
         call_timeout: section
             .get("timeout")
             .map(|_| wait(&mut section, "timeout", CALL_TIMEOUT, faults)),

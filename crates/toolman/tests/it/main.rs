@@ -49,6 +49,7 @@ mod secrets_kills;
 mod secrets_servers;
 mod session_context;
 mod sources;
+mod starts;
 mod survey;
 mod toolset_cli;
 mod toolset_files;

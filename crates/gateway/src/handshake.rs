@@ -1,0 +1,84 @@
+//! How a client of the legacy era introduces itself, and what it waits for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp::json::{self, Fault};
+use mcp::rpc::{Outcome, Raw};
+use mcp::version::{Revision, Spoken};
+use tokio::time::timeout;
+
+use crate::Gateway;
+use crate::audit;
+use crate::client::{Client, Introduction};
+use crate::error::Error;
+use crate::limits::INITIALIZE_MAX;
+
+impl Gateway {
+    /// The revision that an `initialize` with these parameters will agree on.
+    pub fn revision_asked(&self, params: Option<&Raw>) -> Revision {
+        let introduction = read_introduction(params, &self.0.spoken);
+        introduction.map_or(Revision::NEWEST_LEGACY, |known| known.revision)
+    }
+
+    /// Takes a client that asks without a handshake for one of the oldest revision.
+    pub fn assume_introduced(&self, client: &Client) {
+        if let Ok(introducing) = client.begin_introduction() {
+            let revision = Revision::V2024_11_05;
+            let capabilities = Raw::trusted("{}");
+            introducing.finish(Introduction { revision, capabilities, client: None });
+            client.mark_ready();
+        }
+    }
+
+    /// Answers `initialize`: at once, with what is known.
+    pub(crate) async fn initialize(
+        &self,
+        client: &Arc<Client>,
+        params: Option<&Raw>,
+    ) -> Result<Outcome, Error> {
+        let introduction = read_introduction(params, &self.0.spoken)
+            .map_err(|fault| Error::Params { method: "initialize", fault })?;
+        let introducing = client.begin_introduction()?;
+        tokio::select! {
+            _ = timeout(patience_of(&introduction), self.settled()) => {}
+            () = client.leaving.cancelled() => {}
+        }
+        let revision = introduction.revision;
+        introducing.finish(introduction);
+        Ok(Outcome::Result(Raw::trusted(self.introduction(&client.view(), revision))))
+    }
+
+    /// Lets the first to list wait for servers of which nothing is known yet: many clients list once only.
+    pub(crate) async fn list_when_awake(&self, client: &Client) {
+        if !self.is_awake() {
+            tokio::select! {
+                biased;
+                () = self.awake() => {}
+                () = client.leaving.cancelled() => {}
+            }
+        }
+    }
+}
+
+/// How long `initialize` of a client may wait for servers of which nothing is known yet.
+fn patience_of(_: &Introduction) -> Duration {
+    INITIALIZE_MAX
+}
+
+fn read_introduction(params: Option<&Raw>, spoken: &Spoken) -> Result<Introduction, Fault> {
+    let params = params.ok_or(Fault::Missing("protocolVersion"))?;
+    let [version, capabilities] = params.members(["protocolVersion", "capabilities"])?;
+    // Nothing hangs on it, so that what is wrong with it does not matter.
+    let client = params.members(["clientInfo"]).ok().and_then(|[client]| client);
+    let version = version.ok_or(Fault::Missing("protocolVersion"))?;
+    let version = json::string(version)
+        .ok_or(Fault::WrongType { member: "protocolVersion", expected: "a string" })?;
+    // A copy: a part would keep the whole message for as long as the session lives.
+    let capabilities = capabilities.unwrap_or("{}").to_owned();
+    Ok(Introduction {
+        revision: spoken.negotiate(&version),
+        capabilities: Raw::trusted(capabilities),
+        client: client.and_then(audit::client_name),
+    })
+}
