@@ -8,6 +8,7 @@ pub mod exposure;
 pub mod narrowing;
 pub mod patterns;
 pub mod policy;
+pub mod profile;
 pub mod ref_id;
 pub mod schema;
 pub mod scope;

@@ -9,6 +9,7 @@ use mcp::names::Namespace;
 
 use crate::narrowing::Narrowing;
 use crate::policy::Rights;
+use crate::profile::Profile;
 use crate::snapshot::{Catalog, Offer, Rules};
 use crate::surface::Surface;
 
@@ -22,6 +23,8 @@ pub struct Scope {
     pub rights: Rights,
     /// What the client has chosen as it connected, if not all.
     pub narrowing: Option<Arc<Narrowing>>,
+    /// What is known of the client program.
+    pub profile: Arc<Profile>,
 }
 
 impl Scope {
@@ -35,9 +38,16 @@ impl Scope {
         Scope { rights, ..self.clone() }
     }
 
+    /// The same place for another client program.
+    pub fn for_client(&self, profile: Arc<Profile>) -> Scope {
+        Scope { profile, ..self.clone() }
+    }
+
     /// Whether another place shows the same catalog, whatever the rights are.
     pub fn is_over_the_same(&self, other: &Scope) -> bool {
-        self.surface == other.surface && self.namespace == other.namespace
+        self.surface == other.surface
+            && self.namespace == other.namespace
+            && self.profile.naming == other.profile.naming
     }
 
     /// Whether what a namespace offers is shown here.

@@ -10,6 +10,7 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use crate::fault::Faults;
+use crate::mentions::Of;
 
 /// How like a key must be to be proposed, from 0 to 1.
 const LIKENESS_MIN: f64 = 0.8;
@@ -89,6 +90,11 @@ impl<'t> Value<'t> {
     /// Reports what is wrong with it: a sentence that begins with its name.
     pub fn report(&self, problem: &str, faults: &mut Faults<'_>) {
         faults.report(self.at(), format!("{} {problem}", self.label));
+    }
+
+    /// Notes that a rule names something by it.
+    pub fn mention(&self, text: &str, of: Of, faults: &mut Faults<'_>) {
+        faults.mention(self.at(), &self.label, text, of);
     }
 
     /// Reports that it is of another type than `expected`.

@@ -17,6 +17,9 @@ use crate::dispatch::Asking;
 use crate::error::Error;
 use crate::refresh::now;
 
+/// What may stand between a namespace and the name of an item.
+const SEPARATORS: [char; 4] = ['_', '.', ':', '+'];
+
 /// The upstream that something is looked for at.
 struct Absent {
     upstream: Upstream,
@@ -96,12 +99,10 @@ impl Gateway {
             let upstream = members.get(&item.origin.upstream)?.clone();
             return Some(Absent { upstream, item: Some(item) });
         }
-        let is_in_its_namespace = view.scope().namespace.is_some();
         let named = absent.into_iter().filter(|(namespace, upstream)| {
-            let names = [namespace.as_str(), upstream.name().as_str()];
             // Where there is no prefix, any name may be of it; but one that is like another is rather that.
-            let may_be_its = is_in_its_namespace
-                || names.iter().any(|name| is_below(asked, name))
+            let may_be_its = is_under(view, namespace, asked)
+                || is_below(asked, upstream.name().as_str())
                 || namespace.as_str().is_empty() && (similar.is_empty() || starts(upstream));
             may_be_its && view.scope().holds(namespace) && self.is_shown(view, namespace, upstream)
         });
@@ -110,8 +111,10 @@ impl Gateway {
     }
 
     /// Why a client can't use what its view does not have, when nobody is waited for any more.
-    fn why_unknown(&self, view: &View, refusal: Refusal) -> Error {
-        self.find_lost(view, &refusal).unwrap_or_else(|| refusal.into())
+    pub(crate) fn why_unknown(&self, view: &View, refusal: Refusal) -> Error {
+        self.find_lost(view, &refusal)
+            .or_else(|| self.refused_folder_of(view, &refusal))
+            .unwrap_or_else(|| refusal.into())
     }
 
     /// An item of upstreams whose items are in no list, if a client could see it, were they there.
@@ -151,8 +154,13 @@ pub(crate) fn offer<'a>(
     Offer { upstream, namespace, own_namespace, inventory, toolset: None }
 }
 
+/// Whether a name that nobody has would stand in this namespace.
+pub(crate) fn is_under(view: &View, namespace: &Namespace, asked: &str) -> bool {
+    view.scope().namespace.as_ref() == Some(namespace) || is_below(asked, namespace.as_str())
+}
+
 /// Whether a name is written as those are that belong to `prefix`.
 fn is_below(asked: &str, prefix: &str) -> bool {
     let rest = asked.strip_prefix(prefix).filter(|_| !prefix.is_empty());
-    rest.is_some_and(|rest| rest.starts_with(['_', ':', '.', '+']))
+    rest.is_some_and(|rest| rest.starts_with(SEPARATORS))
 }

@@ -69,6 +69,8 @@ pub struct Client {
     pub(crate) context: Option<Arc<Context>>,
     stage: watch::Sender<Stage>,
     introduction: OnceLock<Introduction>,
+    /// Set once it is known which program it is.
+    is_recognised: AtomicBool,
     /// Cancelled when the client has asked for the last time.
     pub(crate) leaving: CancellationToken,
     /// Turns for calls, so that their answers can't fill the memory.
@@ -150,6 +152,7 @@ impl Client {
             context,
             stage: watch::Sender::new(stage),
             introduction,
+            is_recognised: AtomicBool::new(owner == Owner::Principal),
             leaving: CancellationToken::new(),
             // The requests of a principal come from many clients, which must not wait for each other.
             turns: Semaphore::new(match (calls_at_once, owner) {
@@ -176,6 +179,12 @@ impl Client {
 
     pub fn introduction(&self) -> Option<&Introduction> {
         self.introduction.get()
+    }
+
+    /// Whether it is not known yet which program it is; it is from now on.
+    pub(crate) fn begin_recognition(&self) -> bool {
+        !self.is_recognised.load(Ordering::Relaxed)
+            && !self.is_recognised.swap(true, Ordering::Relaxed)
     }
 
     /// Begins the handshake; it ends when what is given back is dropped.

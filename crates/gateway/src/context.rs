@@ -146,7 +146,7 @@ mod tests {
         let gateway = Gateway::start(settings, &Spawner::new("no guard"));
         let ask = |agent: &str, said: Option<&str>| {
             let place = gateway.in_context(gateway.place(), said);
-            gateway.principal(&local(Some(agent)), &place)
+            gateway.principal(&local(Some(agent)), &place, None)
         };
         let count = || gateway.clients().principals.len();
         let plain = ask("a", None);

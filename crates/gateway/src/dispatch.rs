@@ -15,7 +15,7 @@ use mcp::modern::Envelope;
 use mcp::params::Params;
 use mcp::rpc::{self, Message, Outcome, Raw};
 use mcp::translate::{self, Passage};
-use mcp::version::{Era, Revision, Spoken};
+use mcp::version::{Era, Revision};
 use upstream::answer::Answer;
 use upstream::connection::Call;
 use upstream::supervisor::Upstream;
@@ -98,13 +98,14 @@ impl Gateway {
             let requested = envelope.version.clone();
             return Err(Error::Revision { requested, spoken: self.0.spoken.clone() });
         }
+        self.recognise(client, request.client());
         tokio::select! {
             biased;
             () = self.awake() => {}
             () = client.leaving.cancelled() => {}
         }
-        let log_level = self.log_level_of(envelope)?;
-        let outlet = &*outlet.narrowed(log_level);
+        self.check_log_level(envelope)?;
+        let outlet = &*outlet.narrowed(envelope);
         match request.method.as_str() {
             "server/discover" => {
                 let discovery = Raw::trusted(self.discovery(&client.view()));
@@ -128,7 +129,7 @@ impl Gateway {
             Box::pin(self.woken_for(asking.client)).await;
         }
         if has_unread {
-            Box::pin(self.read_first(asking)).await;
+            Box::pin(self.read_first(asking)).await?;
         }
         let view = asking.client.view();
         let note = self.note(asking, &view);
@@ -232,11 +233,6 @@ impl Gateway {
             }
             _ => {}
         }
-    }
-
-    /// The revisions that are switched on.
-    pub fn spoken(&self) -> &Spoken {
-        &self.0.spoken
     }
 
     /// Begins or ends the watching of a resource for a session.
@@ -428,21 +424,6 @@ impl Gateway {
                 coming @ Answer::Coming(_) => coming,
             }),
             () = underway.cancelled() => Err(Error::Cancelled),
-        }
-    }
-
-    /// A list; there is one page only.
-    fn list(&self, asking: &Asking<'_>, view: &View, kind: Kind) -> Result<Outcome, Error> {
-        let method = kind.list_method();
-        if asking.era == Era::Modern && !self.offers(view, kind) {
-            return Err(Error::Method(method.to_owned()));
-        }
-        let cursor = asking.request.params.as_ref().map(|params| params.members(["cursor"]));
-        match cursor.transpose().map_err(|fault| Error::Params { method, fault })? {
-            None | Some([None | Some("null")]) => {
-                Ok(Outcome::Result(Raw::trusted(view.list_in(kind, asking.era).clone())))
-            }
-            Some([Some(_)]) => Err(Error::Cursor),
         }
     }
 

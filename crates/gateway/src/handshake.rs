@@ -1,7 +1,6 @@
-//! How a client of the legacy era introduces itself, and what it waits for.
+//! The handshake: what a client says of itself, and what it is told.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use mcp::json::{self, Fault};
 use mcp::rpc::{Outcome, Raw};
@@ -15,6 +14,11 @@ use crate::error::Error;
 use crate::limits::INITIALIZE_MAX;
 
 impl Gateway {
+    /// The revisions that are switched on.
+    pub fn spoken(&self) -> &Spoken {
+        &self.0.spoken
+    }
+
     /// The revision that an `initialize` with these parameters will agree on.
     pub fn revision_asked(&self, params: Option<&Raw>) -> Revision {
         let introduction = read_introduction(params, &self.0.spoken);
@@ -31,7 +35,6 @@ impl Gateway {
         }
     }
 
-    /// Answers `initialize`: at once, with what is known.
     pub(crate) async fn initialize(
         &self,
         client: &Arc<Client>,
@@ -40,11 +43,14 @@ impl Gateway {
         let introduction = read_introduction(params, &self.0.spoken)
             .map_err(|fault| Error::Params { method: "initialize", fault })?;
         let introducing = client.begin_introduction()?;
+        // Who lists then waits longer. Some clients give up a server that is not there within a second.
         tokio::select! {
-            _ = timeout(patience_of(&introduction), self.settled()) => {}
+            _ = timeout(INITIALIZE_MAX, self.settled()) => {}
             () = client.leaving.cancelled() => {}
         }
         let revision = introduction.revision;
+        let said = params.and_then(|params| params.members(["clientInfo"]).ok()?[0]);
+        self.recognise(client, said);
         introducing.finish(introduction);
         Ok(Outcome::Result(Raw::trusted(self.introduction(&client.view(), revision))))
     }
@@ -59,11 +65,6 @@ impl Gateway {
             }
         }
     }
-}
-
-/// How long `initialize` of a client may wait for servers of which nothing is known yet.
-fn patience_of(_: &Introduction) -> Duration {
-    INITIALIZE_MAX
 }
 
 fn read_introduction(params: Option<&Raw>, spoken: &Spoken) -> Result<Introduction, Fault> {

@@ -31,9 +31,11 @@ mod controls;
 mod handshake;
 mod lazy;
 mod listeners;
+mod lists;
 mod logs;
 mod lost;
 mod memory;
+mod profiles;
 mod tasks;
 mod unread;
 mod watches;
@@ -46,6 +48,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use catalog::policy::Policies;
 use catalog::policy::permissions::Permissions;
+use catalog::profile::Profiles;
 use catalog::scope::Scope;
 use catalog::session_context::SessionContext;
 use catalog::snapshot::{Catalog, Rules};
@@ -87,6 +90,8 @@ pub struct Settings {
     pub rules: Rules,
     pub policies: Policies,
     pub permissions: Permissions,
+    /// What is known of client programs.
+    pub profiles: Profiles,
     /// What clients may say when they connect, if anything.
     pub session_context: Option<SessionContext>,
     /// Where users save their toolsets.
@@ -108,6 +113,7 @@ impl Settings {
             rules: Rules::default(),
             policies: Policies::default(),
             permissions: Permissions::default(),
+            profiles: Profiles::default(),
             session_context: None,
             library: Arc::new(InMemory::default()),
             inventories: None,
@@ -153,6 +159,7 @@ struct Shared {
     rules: Rules,
     policies: Policies,
     permissions: Permissions,
+    profiles: Profiles,
     session_context: Option<SessionContext>,
     library: Arc<dyn Store>,
     /// The toolset that clients begin with where one can be equipped: the last one, looked up once.
@@ -237,6 +244,7 @@ impl Gateway {
             rules: settings.rules,
             policies: settings.policies,
             permissions: settings.permissions,
+            profiles: settings.profiles,
             session_context: settings.session_context,
             last_equipped: OnceLock::new(),
             library: settings.library,
@@ -276,8 +284,10 @@ impl Gateway {
         self.admit(&mut self.clients(), caller, owner, place)
     }
 
-    /// The one client of a proven caller whose requests belong to no session.
-    pub fn principal(&self, caller: &Caller, place: &Place) -> Arc<Client> {
+    /// The one client of a proven caller whose requests belong to no session, as it describes itself in
+    /// them.
+    pub fn principal(&self, caller: &Caller, place: &Place, info: Option<&str>) -> Arc<Client> {
+        let place = &self.place_for(place, info);
         let mut clients = self.clients();
         let view = self.initial_view(&mut clients, &place.scope);
         let key = (Arc::clone(&caller.identity), Arc::clone(view.scope()), place.context.clone());

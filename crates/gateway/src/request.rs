@@ -89,6 +89,12 @@ impl Request {
         Some(self.subject.as_ref()?.as_ref().ok()?.name())
     }
 
+    /// What the client calls itself, where the request says it.
+    pub fn client(&self) -> Option<&str> {
+        let Terms::Own(envelope) = &self.terms else { return None };
+        std::str::from_utf8(envelope.client.as_ref()?.as_bytes()).ok()
+    }
+
     pub fn era(&self) -> Era {
         match self.terms {
             Terms::Handshake => Era::Legacy,

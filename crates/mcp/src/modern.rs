@@ -29,6 +29,8 @@ pub struct Envelope {
     /// The revision as it was written; it may be one that nobody knows.
     pub version: String,
     pub capabilities: Raw,
+    /// What the client calls itself.
+    pub client: Option<Raw>,
     pub log_level: Option<Raw>,
 }
 
@@ -58,20 +60,23 @@ impl Envelope {
         meta: &'a str,
         other: &'static str,
     ) -> Result<(Option<&'a str>, Claimed), Fault> {
-        let wanted = [other, PROTOCOL_VERSION, CLIENT_CAPABILITIES, LOG_LEVEL];
-        let [other, version, capabilities, log_level] = json::hot_members(meta.as_bytes(), wanted)?;
-        let envelope =
-            version.map(|version| Envelope::new(params, [Some(version), capabilities, log_level]));
+        let wanted = [other, PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL];
+        let [other, version, rest @ ..] = json::hot_members(meta.as_bytes(), wanted)?;
+        let envelope = version.map(|version| Envelope::new(params, Some(version), rest));
         Ok((other, envelope))
     }
 
     fn read(params: &Raw, meta: &str) -> Result<Envelope, Fault> {
-        let wanted = [PROTOCOL_VERSION, CLIENT_CAPABILITIES, LOG_LEVEL];
-        Envelope::new(params, json::members(meta.as_bytes(), wanted)?)
+        let wanted = [PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL];
+        let [version, rest @ ..] = json::members(meta.as_bytes(), wanted)?;
+        Envelope::new(params, version, rest)
     }
 
-    fn new(params: &Raw, members: [Option<&str>; 3]) -> Result<Envelope, Fault> {
-        let [version, capabilities, log_level] = members;
+    fn new(
+        params: &Raw,
+        version: Option<&str>,
+        [capabilities, client, log_level]: [Option<&str>; 3],
+    ) -> Result<Envelope, Fault> {
         let version = version.ok_or(Fault::Missing(PROTOCOL_VERSION))?;
         let expected = "a string";
         let version =
@@ -84,6 +89,7 @@ impl Envelope {
         Ok(Envelope {
             version: version.into_owned(),
             capabilities: params.part(capabilities),
+            client: client.map(|client| params.part(client)),
             log_level: log_level.map(|level| params.part(level)),
         })
     }

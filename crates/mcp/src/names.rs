@@ -104,7 +104,7 @@ impl Namespace {
 }
 
 /// How the namespace is joined to a resource's URI.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum UriStyle {
     /// `pjpd_projects://list`: not a legal scheme, but the same rule as for every other name.
     #[default]

@@ -127,7 +127,7 @@ pub fn connect(cli: &Cli, gateway: &Gateway) -> Arc<Client> {
         None => Place::new(all.with(Rights::operator())),
         Some(_) => gateway.stand(&Place::new(all), &caller, None).expect("it is a place for all"),
     };
-    gateway.principal(&caller, &place)
+    gateway.principal(&caller, &place, None)
 }
 
 /// A value as it was sent, safe for a terminal.

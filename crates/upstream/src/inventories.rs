@@ -201,7 +201,7 @@ impl Hasher for Keyed {
 }
 
 fn encode(Known { introduction, inventory }: &Known) -> String {
-    let Introduction { revision, capabilities, instructions, server_info, runs_tasks } =
+    let Introduction { revision, capabilities, instructions, server_info, runs_tasks, .. } =
         introduction;
     let optional = |text: Option<String>| text.unwrap_or_else(|| "null".to_owned());
     let shown = |raw: &Raw| String::from_utf8_lossy(raw.as_bytes()).into_owned();
@@ -230,6 +230,7 @@ fn decode(text: &Bytes) -> Option<Known> {
         instructions: instructions.and_then(json::string).map(String::from),
         server_info: server_info.filter(|info| *info != "null").map(raw),
         runs_tasks: runs_tasks == Some("true"),
+        unimplemented: Vec::new(),
     };
     let mut inventory = Inventory::default();
     for kind in Kind::ALL {

@@ -12,6 +12,7 @@ mod private;
 mod renewal;
 mod rest;
 mod retire;
+mod sharing;
 mod worker;
 
 use std::sync::Arc;
@@ -33,7 +34,7 @@ use tokio_util::task::TaskTracker;
 use crate::answer::Answer;
 use crate::connection::{Call, Connection};
 use crate::context::Context;
-pub use crate::conversation::{EraChoice, Introduction};
+pub use crate::conversation::{EraChoice, ITSELF, Introduction};
 use crate::error::Error;
 use crate::hearing::Watched;
 use crate::inventories::{Inventories, Known, Shelf};
@@ -45,6 +46,8 @@ use crate::relay::Upcall;
 use crate::stderr::StderrTail;
 use crate::supervisor::private::Privates;
 use crate::supervisor::renewal::is_header_mismatch;
+use crate::supervisor::sharing::Habits;
+pub use crate::supervisor::sharing::SessionChoice;
 
 /// What the configuration says of one upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +77,7 @@ impl Settings {
             name,
             launch,
             era: EraChoice::Auto,
-            session: SessionChoice::Shared,
+            session: SessionChoice::default(),
             restart: Restart::Never,
             startup_timeout: STARTUP_TIMEOUT,
             handshake_timeout: HANDSHAKE_TIMEOUT,
@@ -83,16 +86,6 @@ impl Settings {
             context: Arc::default(),
         }
     }
-}
-
-/// Who shares a conversation with the server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum SessionChoice {
-    /// All clients.
-    #[default]
-    Shared,
-    /// Nobody: each client has a process or session of its own.
-    PerClient,
 }
 
 /// What happens when a server ends by itself.
@@ -119,6 +112,10 @@ pub enum Phase {
     },
     /// It is not tried again.
     Down {
+        reason: String,
+    },
+    /// It is not tried again, and that is no failure.
+    LeftOut {
         reason: String,
     },
 }
@@ -183,6 +180,7 @@ struct Shared {
     exact: ArcSwap<Vec<String>>,
     lost: ArcSwap<lost::Lost>,
     privates: Privates,
+    habits: Arc<Habits>,
     events: mpsc::Sender<Event>,
     restarts: AtomicU64,
     stop: CancellationToken,
@@ -240,6 +238,7 @@ impl Upstream {
             lost: ArcSwap::default(),
             settings,
             privates: Privates::default(),
+            habits: Arc::default(),
             events,
             restarts: AtomicU64::new(0),
             stop: CancellationToken::new(),
@@ -324,9 +323,7 @@ impl Upstream {
             None => Box::pin(self.awoken(call)).await?,
         };
         match &call.relay {
-            Some(relay) if self.0.settings.session == SessionChoice::PerClient => {
-                Box::pin(self.private(relay)).await
-            }
+            Some(relay) if self.is_apart(relay) => Box::pin(self.own(relay)).await,
             _ => Ok(shared),
         }
     }

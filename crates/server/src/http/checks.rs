@@ -101,8 +101,15 @@ pub struct Proof {
     pub caller: Caller,
     /// What its first request has asked for, and where that led.
     standing: OnceLock<Standing>,
-    /// The client that the caller is at the place of its first request that stood alone.
-    pub principal: OnceLock<(Place, Arc<Client>)>,
+    /// The client that the caller is by its first request that stood alone.
+    pub principal: OnceLock<Known>,
+}
+
+/// A client, with the place of its requests and its `clientInfo` in them.
+pub struct Known {
+    pub place: Place,
+    pub info: Option<Box<str>>,
+    pub client: Arc<Client>,
 }
 
 /// A place as a caller may see it, by what was asked for.

@@ -33,7 +33,7 @@ impl Endpoint {
         head.check_accept(Revision::NEWEST_MODERN)?;
         // What a tool wants in headers is known when its upstream is there.
         self.gateway.awake().await;
-        let client = self.principal(proof, place);
+        let client = self.principal(proof, place, request.client());
         let mirrored = self.gateway.mirrored(&client, &request);
         if let Err(problem) = check_headers(head, &request, &mirrored) {
             let object = rpc::error_object(Code::HEADER_MISMATCH, &problem, None);

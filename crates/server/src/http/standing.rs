@@ -6,7 +6,7 @@ use gateway::client::Client;
 use gateway::place::{Misplaced, Place};
 use hyper::StatusCode;
 
-use super::checks::{Proof, Ways};
+use super::checks::{Known, Proof, Ways};
 use super::choice::Choice;
 use super::endpoint::Endpoint;
 use super::exchange::{Refused, refuse};
@@ -20,10 +20,20 @@ impl Endpoint {
     }
 
     /// The client whose requests at a place belong to no session.
-    pub(super) fn principal(&self, proof: &Proof, place: &Place) -> Arc<Client> {
-        let find = || self.gateway.principal(&proof.caller, place);
-        let (known, client) = proof.principal.get_or_init(|| (place.clone(), find()));
-        if known == place { Arc::clone(client) } else { find() }
+    pub(super) fn principal(
+        &self,
+        proof: &Proof,
+        place: &Place,
+        info: Option<&str>,
+    ) -> Arc<Client> {
+        let find = || self.gateway.principal(&proof.caller, place, info);
+        let known = proof.principal.get_or_init(|| Known {
+            place: place.clone(),
+            info: info.map(Box::from),
+            client: find(),
+        });
+        let is_same = known.place == *place && known.info.as_deref() == info;
+        if is_same { Arc::clone(&known.client) } else { find() }
     }
 
     /// Where a request is made: by its path, or the usual place, and by the namespace it names.

@@ -77,7 +77,7 @@ impl Local {
         };
         let scope = Scope { namespace: Some(found), ..Scope::of(Surface::Namespace) };
         let place = Place::new(scope.with(Rights::operator()));
-        let client = self.gateway.principal(&gateway::auth::local(None), &place);
+        let client = self.gateway.principal(&gateway::auth::local(None), &place, None);
         let params = format!(r#"{{"name":{},"arguments":{input}}}"#, json::quote(tool));
         let params = Some(Raw::trusted(params));
         let request = Request::new(Raw::trusted("1"), "tools/call".to_owned(), params);

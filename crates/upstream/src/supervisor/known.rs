@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use mcp::items::Inventory;
+use mcp::items::{Inventory, Kind};
 use tokio::time::{Instant, timeout};
 
 use super::{Phase, Upstream};
@@ -22,7 +22,12 @@ impl Upstream {
 
     /// Whether it is known what the server offers, from now or from another time.
     pub fn is_known(&self) -> bool {
-        self.is_stale() || matches!(self.0.status.borrow().phase, Phase::Ready)
+        let is_in_files = || self.is_worker() && !self.inventory().of(Kind::Tool).is_empty();
+        match self.0.status.borrow().phase {
+            Phase::Ready => true,
+            Phase::Down { .. } | Phase::LeftOut { .. } => false,
+            _ => self.is_stale() || is_in_files(),
+        }
     }
 
     /// What the server offered last, also when it is not offered now.
@@ -120,7 +125,9 @@ impl Upstream {
                 Phase::Ready | Phase::Waiting { .. } => {
                     latest_return.duration_since(Instant::now())
                 }
-                Phase::Installing | Phase::Down { .. } => return Err(self.down()),
+                Phase::Installing | Phase::Down { .. } | Phase::LeftOut { .. } => {
+                    return Err(self.down());
+                }
             };
             if !matches!(timeout(patience, status.changed()).await, Ok(Ok(()))) {
                 return Err(self.down());

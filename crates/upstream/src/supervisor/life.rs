@@ -127,11 +127,16 @@ impl Upstream {
 
     pub(super) fn listener(&self) -> Listener {
         let (events, upstream) = (self.0.events.clone(), self.name().clone());
+        let (habits, session) = (Arc::clone(&self.0.habits), self.0.settings.session);
         let hear = Box::new(move |heard| {
             let upstream = upstream.clone();
             let event = match heard {
                 Heard::Upcall(upcall) => Event::Unsolicited { upstream, upcall },
                 Heard::Updated(params) => Event::Updated { upstream, params },
+                Heard::Asked { is_known } => {
+                    return habits.note_asked(&upstream, session, is_known);
+                }
+                Heard::Unattributed => return habits.note_unattributed(),
             };
             _ = events.try_send(event);
         });
@@ -152,8 +157,19 @@ impl Upstream {
         }
         let era = self.0.settings.era;
         let introduction = introduce(connection, era, wait).await;
-        let introduction = introduction.map_err(|problem| format!("can't be used: {problem}"))?;
+        let introduction = introduction.map_err(|problem| match problem {
+            Problem::Itself => self.leave_out(),
+            problem => format!("can't be used: {problem}"),
+        })?;
         Ok((connection.clone(), introduction))
+    }
+
+    /// Does without a server that is this Toolman once more.
+    fn leave_out(&self) -> String {
+        let reason = "is left out: it starts Toolman again with the configuration that is served \
+            here; remove it from the file";
+        self.set_phase(Phase::LeftOut { reason: reason.to_owned() });
+        reason.to_owned()
     }
 
     pub(super) async fn meet_remote(
@@ -233,9 +249,9 @@ impl Upstream {
         meeting: impl Future<Output = Result<(Connection, Introduction), String>>,
         equipped: &Equipped,
     ) -> Result<Acquaintance, String> {
-        let (connection, introduction) = meeting.await?;
+        let (connection, mut introduction) = meeting.await?;
         let unfinished = connection.close_on_drop();
-        let mut lists = Lists::read(self, &connection, &introduction).await;
+        let mut lists = Lists::read(self, &connection, &mut introduction).await;
         let flaws = match &equipped.launch {
             Launch::Worker(worker) => worker.all_faults(&connection.faults()),
             Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => Vec::new(),

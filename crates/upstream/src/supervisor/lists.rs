@@ -36,7 +36,7 @@ impl Lists {
     pub async fn read(
         upstream: &Upstream,
         connection: &Connection,
-        introduction: &Introduction,
+        introduction: &mut Introduction,
     ) -> Lists {
         let known = upstream.last_inventory().map(|known| Inventory::clone(&known));
         let (inventory, ages, failing) =
@@ -45,8 +45,17 @@ impl Lists {
         for capability in CAPABILITIES {
             if !introduction.declares(capability) {
                 lists.clear(capability);
+                continue;
             }
-            lists.read_one(upstream, connection, introduction, capability).await;
+            let read = read_lists(connection, introduction, capability, &mut lists.inventory);
+            match read.await {
+                Err(Problem::MethodNotFound { method }) => {
+                    tracing::info!(upstream = %upstream.name(), "declares {capability}, but knows no `{method}`");
+                    introduction.unimplemented.push(capability);
+                    lists.clear(capability);
+                }
+                read => lists.note(upstream, capability, read),
+            }
         }
         lists
     }
@@ -62,14 +71,13 @@ impl Lists {
         })
     }
 
-    async fn read_one(
+    /// Takes note of what has become of reading the lists of a capability.
+    fn note(
         &mut self,
         upstream: &Upstream,
-        connection: &Connection,
-        introduction: &Introduction,
         capability: &'static str,
+        read: Result<Option<Duration>, Problem>,
     ) {
-        let read = read_lists(connection, introduction, capability, &mut self.inventory).await;
         let problem = match read {
             Ok(age) => {
                 self.failing.remove(capability);
@@ -77,18 +85,13 @@ impl Lists {
                 self.ages.extend(age.map(|age| (capability, age)));
                 return;
             }
-            Err(problem) => problem,
+            Err(problem) => problem.to_string(),
         };
         tracing::warn!(upstream = %upstream.name(), "its {capability} can't be read: {problem}");
-        let is_unknown = matches!(problem, Problem::MethodNotFound { .. });
-        if is_unknown {
-            self.clear(capability);
-        }
         let tries = self.failing.get(capability).map_or(0, |failing| failing.tries) + 1;
-        let may_retry = !is_unknown && tries <= LIST_RETRIES_MAX;
         let pause = LIST_RETRY_PAUSE_MIN.saturating_mul(1 << (tries - 1).min(16));
-        let next = may_retry.then(|| Instant::now() + pause.min(LIST_RETRY_PAUSE_MAX));
-        let problem = problem.to_string();
+        let next = Instant::now() + pause.min(LIST_RETRY_PAUSE_MAX);
+        let next = (tries <= LIST_RETRIES_MAX).then_some(next);
         self.failing.insert(capability, Failing { problem, tries, next });
     }
 
@@ -138,7 +141,9 @@ impl Upstream {
             let due = lists.due(connection).await;
             let failed = lists.failing.len();
             for capability in due {
-                lists.read_one(self, connection, introduction, capability).await;
+                let read = read_lists(connection, introduction, capability, &mut lists.inventory);
+                let read = read.await;
+                lists.note(self, capability, read);
             }
             if failed + lists.failing.len() > 0 {
                 let problems = flaws.iter().cloned().chain(lists.problems()).collect();

@@ -72,6 +72,16 @@ impl Upstream {
         matches!(self.0.settings.launch, Launch::Worker(_))
     }
 
+    /// Whether it is a worker that converts arguments of another type where it can.
+    pub fn converts(&self) -> bool {
+        matches!(&self.0.settings.launch, Launch::Worker(worker) if !worker.is_strict)
+    }
+
+    /// Why its folder is not served, if it is one that is not.
+    pub fn refused(&self) -> Option<String> {
+        Upstream::refusal(self.settings())
+    }
+
     /// Why it is a worker that is never started, if it is one.
     pub(super) fn refusal(settings: &Settings) -> Option<String> {
         match &settings.launch {
