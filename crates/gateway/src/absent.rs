@@ -15,6 +15,7 @@ use upstream::supervisor::{Phase, Upstream};
 use crate::Gateway;
 use crate::dispatch::Asking;
 use crate::error::Error;
+use crate::lazy::{may_hold, toolsets_on};
 use crate::refresh::now;
 
 /// What may stand between a namespace and the name of an item.
@@ -99,10 +100,17 @@ impl Gateway {
             let upstream = members.get(&item.origin.upstream)?.clone();
             return Some(Absent { upstream, item: Some(item) });
         }
+        let toolsets = toolsets_on(view);
+        let is_in_toolset = |namespace: &Namespace, upstream: &Upstream| {
+            let member = (namespace.clone(), upstream.clone());
+            let mut toolsets = toolsets.iter().filter_map(|on| self.0.rules.toolsets.get(*on));
+            toolsets.any(|on| is_below(asked, &on.name) && may_hold(&members.list, on, &member))
+        };
         let named = absent.into_iter().filter(|(namespace, upstream)| {
             // Where there is no prefix, any name may be of it; but one that is like another is rather that.
             let may_be_its = is_under(view, namespace, asked)
                 || is_below(asked, upstream.name().as_str())
+                || is_in_toolset(namespace, upstream)
                 || namespace.as_str().is_empty() && (similar.is_empty() || starts(upstream));
             may_be_its && view.scope().holds(namespace) && self.is_shown(view, namespace, upstream)
         });

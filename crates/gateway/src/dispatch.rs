@@ -163,6 +163,8 @@ impl Gateway {
             "tools/call" => {
                 let params = asking.request.subject("tools/call")?;
                 if view.scope().surface.control_names().contains(&params.name()) {
+                    // What is chosen may be of a server of which nothing is known yet.
+                    Box::pin(self.list_when_awake(asking.client)).await;
                     return Box::pin(self.control(asking, view, params)).await.map(Answer::Whole);
                 }
                 let target = view.resolve(Kind::Tool, params.name())?;

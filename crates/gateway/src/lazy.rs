@@ -79,6 +79,15 @@ pub(crate) fn may_hold(
     toolset.patterns.may_concern(&[namespace.as_str(), upstream.name().as_str()], &others)
 }
 
+/// The toolsets that are on for a client, where it has its items by toolsets.
+pub(crate) fn toolsets_on(view: &View) -> Vec<ToolsetPlace> {
+    match view.scope().surface {
+        Surface::Dynamic | Surface::Static => view.selection().enabled.iter().copied().collect(),
+        Surface::Permission => view.scope().rights.grants().unwrap_or_default().to_vec(),
+        _ => Vec::new(),
+    }
+}
+
 impl Gateway {
     /// Starts all upstreams that rest, for who wants to see everything.
     pub fn wake_all(&self) {
@@ -144,14 +153,8 @@ impl Gateway {
     }
 
     fn is_needed(&self, lazy: &Lazy, view: &View) -> bool {
-        let may_hold = |place: &ToolsetPlace| lazy.toolsets.contains(place);
-        let is_selected = match view.scope().surface {
-            Surface::Dynamic | Surface::Static => view.selection().enabled.iter().any(may_hold),
-            Surface::Permission => {
-                view.scope().rights.grants().unwrap_or_default().iter().any(may_hold)
-            }
-            _ => true,
-        };
+        let is_selected = !view.scope().surface.is_by_toolset()
+            || toolsets_on(view).iter().any(|place| lazy.toolsets.contains(place));
         is_selected && self.is_within(lazy, view)
     }
 

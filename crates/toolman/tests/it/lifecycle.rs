@@ -251,3 +251,13 @@ async fn reply_that_cannot_be_read_ends_its_call_with_what_is_wrong() {
     let answer = client.request("tools/call", json!({"name": "a_null_error"})).await;
     assert_eq!(answer["error"]["message"], "parse error");
 }
+
+#[tokio::test(start_paused = true)]
+async fn tool_of_a_server_that_is_starting_can_be_activated_and_called_at_once() {
+    let slow = Script { delay: Duration::from_secs(5), ..Script::with_tools(["log"]) };
+    let world = World::of([("git", slow)]).start();
+    let mut client = world.connect().await;
+    let result = client.activate(&["git_log"], &[], &[], &[]).await;
+    assert_eq!(result["isError"], false, "{result}");
+    assert_eq!(client.call("git_log", json!({})).await["content"][0]["text"], "ok");
+}

@@ -334,3 +334,20 @@ async fn server_that_never_introduces_itself_is_given_up_when_the_file_says() {
     assert_eq!(error(&client.call("git_echo", json!({})).await), reason);
     end(toolman).await;
 }
+
+#[tokio::test]
+async fn states_are_told_only_of_servers_that_the_caller_may_see() {
+    let head = "surface = \"filter\"\n[agents.a]\nallowed_servers = [\"hub\"]\n\
+                [agents.b]\nallowed_servers = [\"git\"]\n";
+    let folder = crate::folder(head, &[("git", "--crash"), ("hub", "echo"), ("hub2", "--crash")]);
+    let mut toolman = folder.start_as("a").await;
+    for name in ["git_echo", "git:echo", "gut_echo"] {
+        let said = toolman.client.call(name, json!({})).await;
+        assert!(error(&said).starts_with(&format!("no tool is named `{name}`")), "{said}");
+    }
+    end(toolman).await;
+    let mut toolman = folder.start_as("b").await;
+    let said = toolman.client.call("git_echo", json!({})).await;
+    assert!(error(&said).starts_with("upstream `git` ended with exit code 1"), "{said}");
+    end(toolman).await;
+}
