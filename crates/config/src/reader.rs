@@ -148,7 +148,13 @@ impl<'t> Value<'t> {
         let meaning = words.iter().find(|(word, _)| *word == found);
         if meaning.is_none() {
             let known: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
-            let (found, known) = (shorten(found), known.join(" or "));
+            let known = match known.split_last() {
+                Some((last, [_, ..])) => {
+                    format!("{} or {last}", known[..known.len() - 1].join(", "))
+                }
+                _ => known.concat(),
+            };
+            let found = shorten(found);
             self.report(&format!("is `{found}`; it must be {known}"), faults);
         }
         meaning.map(|(_, meaning)| *meaning)

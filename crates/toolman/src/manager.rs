@@ -68,10 +68,14 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// Waits for the calls under way, and writes down what was not yet; it ends by the signals that the core ends by.
+    /// Ends it with its core, which may have ended by another signal: its terminal is gone.
     pub async fn stop(self) {
-        // The core may have ended by another signal: its terminal is gone.
         self.stop.cancel();
+        self.ended().await;
+    }
+
+    /// Waits for the signals that end it and for the calls under way, and writes down what was not yet.
+    async fn ended(self) {
         _ = self.serving.await;
         self.gateway.stop().await;
         if let Some(trail) = self.trail {
@@ -113,7 +117,7 @@ pub async fn run(cli: &Cli, asked: &Manager) -> anyhow::Result<i32> {
     let serving = tokio::spawn(door);
     gateway.ready().await;
     terminal::print(&format!("toolman's manager serves http://{address}/mcp\n"))?;
-    Beside { address, gateway, serving, stop, trail }.stop().await;
+    Beside { address, gateway, serving, stop, trail }.ended().await;
     Ok(0)
 }
 
