@@ -67,7 +67,7 @@ impl Gateway {
             ("resources", resources),
             ("prompts", list(Kind::Prompt)),
             ("experimental", union(&known, "experimental")),
-            tasks(&known, era),
+            tasks(&known, era, may_come),
         ];
         let part = |(name, value): (&str, Option<String>)| Some(format!(r#""{name}":{}"#, value?));
         let parts: Vec<_> = parts.into_iter().filter_map(part).collect();
@@ -151,8 +151,11 @@ impl Gateway {
     }
 }
 
-/// Tasks as an era declares them, if an upstream of that era runs any.
-fn tasks(known: &[Introduction], era: Era) -> (&'static str, Option<String>) {
+/// What may be done with tasks in the legacy era, where it is not known yet who runs any: each tool says whether it does.
+const ALL_OF_TASKS: &str = r#"{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}"#;
+
+/// Tasks as an era declares them, if an upstream of that era runs any or one that is starting may.
+fn tasks(known: &[Introduction], era: Era, may_come: bool) -> (&'static str, Option<String>) {
     let mut of_era = known.iter().filter(|known| known.revision.era() == era);
     match era {
         Era::Legacy => {
@@ -160,7 +163,7 @@ fn tasks(known: &[Introduction], era: Era) -> (&'static str, Option<String>) {
                 Ok([Some(tasks)]) => Some(tasks.to_owned()),
                 _ => None,
             });
-            ("tasks", declared)
+            ("tasks", declared.or_else(|| may_come.then(|| ALL_OF_TASKS.to_owned())))
         }
         Era::Modern => {
             let is_run = of_era.any(|known| known.extends_to(TASKS));

@@ -7,11 +7,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use testkit::binary::{Folder, Running};
 use testkit::client::PATIENCE;
-use testkit::http::send;
 use testkit::processes::{command_line, working_in};
 use tokio::time::{Instant, sleep};
 
-use crate::http_limits::Service;
 use crate::{TOOLMAN, fake};
 
 const CHANGED: &str = "notifications/tools/list_changed";
@@ -306,26 +304,6 @@ async fn list_that_fails_leaves_the_last_one_and_is_read_again() {
 }
 
 #[tokio::test]
-async fn service_is_ready_while_a_server_is() {
-    for (head, status) in
-        [("", 200), ("[http]\nready_when = \"any\"", 200), ("[http]\nready_when = \"all\"", 503)]
-    {
-        let folder = crate::folder(head, &[("a", "echo"), ("down", "--crash")]);
-        let service = Service::start(&folder, &[]).await;
-        assert_eq!(
-            send(&service.address, "GET", "/readyz", &[], "").await.status,
-            status,
-            "{head}"
-        );
-        assert_eq!(send(&service.address, "GET", "/healthz", &[], "").await.status, 200);
-    }
-    let folder = crate::folder("", &[("down", "--crash")]);
-    let service = Service::start(&folder, &[]).await;
-    let answer = send(&service.address, "GET", "/readyz", &[], "").await;
-    assert_eq!((answer.status, &answer.json()["status"]), (503, &json!("degraded")));
-}
-
-#[tokio::test]
 async fn server_that_never_introduces_itself_is_given_up_when_the_file_says() {
     let folder = folder("", "echo", "handshake_timeout = \"300ms\"");
     let mut toolman = folder.start().await;
@@ -337,7 +315,7 @@ async fn server_that_never_introduces_itself_is_given_up_when_the_file_says() {
 
 #[tokio::test]
 async fn states_are_told_only_of_servers_that_the_caller_may_see() {
-    let head = "surface = \"filter\"\n[agents.a]\nallowed_servers = [\"hub\"]\n\
+    let head = "surface = \"filter\"\n[exposed_tools]\ngit = [\"*\"]\nhub = [\"*\"]\n[agents.a]\nallowed_servers = [\"hub\"]\n\
                 [agents.b]\nallowed_servers = [\"git\"]\n";
     let folder = crate::folder(head, &[("git", "--crash"), ("hub", "echo"), ("hub2", "--crash")]);
     let mut toolman = folder.start_as("a").await;
