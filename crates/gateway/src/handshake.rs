@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mcp::abilities::Abilities;
 use mcp::json::{self, Fault};
 use mcp::rpc::{Outcome, Raw};
 use mcp::version::{Revision, Spoken};
@@ -9,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::Gateway;
 use crate::audit;
-use crate::client::{Client, Introduction};
+use crate::client::{Client, Introduction, Owner};
 use crate::error::Error;
 use crate::limits::INITIALIZE_MAX;
 
@@ -29,9 +30,16 @@ impl Gateway {
     pub fn assume_introduced(&self, client: &Client) {
         if let Ok(introducing) = client.begin_introduction() {
             let revision = Revision::V2024_11_05;
-            let capabilities = Raw::trusted("{}");
-            introducing.finish(Introduction { revision, capabilities, client: None });
+            let abilities = Abilities::NONE;
+            introducing.finish(Introduction { revision, abilities, client: None });
             client.mark_ready();
+        }
+    }
+
+    /// Servers of a single client are told what it can be asked for, so that they offer what is of use to it.
+    pub(crate) fn know_abilities(&self, client: &Client, abilities: Abilities) {
+        if client.owner == Owner::Process {
+            self.0.starter.spawner.know_client(abilities);
         }
     }
 
@@ -43,6 +51,7 @@ impl Gateway {
         let introduction = read_introduction(params, &self.0.spoken)
             .map_err(|fault| Error::Params { method: "initialize", fault })?;
         let introducing = client.begin_introduction()?;
+        self.know_abilities(client, introduction.abilities);
         // Who lists then waits longer. Some clients give up a server that is not there within a second.
         tokio::select! {
             _ = timeout(INITIALIZE_MAX, self.settled()) => {}
@@ -75,11 +84,10 @@ fn read_introduction(params: Option<&Raw>, spoken: &Spoken) -> Result<Introducti
     let version = version.ok_or(Fault::Missing("protocolVersion"))?;
     let version = json::string(version)
         .ok_or(Fault::WrongType { member: "protocolVersion", expected: "a string" })?;
-    // A copy: a part would keep the whole message for as long as the session lives.
-    let capabilities = capabilities.unwrap_or("{}").to_owned();
+    let capabilities = Raw::trusted(capabilities.unwrap_or("{}").to_owned());
     Ok(Introduction {
         revision: spoken.negotiate(&version),
-        capabilities: Raw::trusted(capabilities),
+        abilities: Abilities::of(&capabilities),
         client: client.and_then(audit::client_name),
     })
 }

@@ -146,6 +146,7 @@ pub async fn serve_until(
         script: Arc::new(Mutex::new(script)),
         frames,
         asks: Arc::default(),
+        client: Arc::default(),
         seen: Arc::default(),
         listeners: Arc::default(),
     };
@@ -182,6 +183,8 @@ struct Server {
     frames: mpsc::UnboundedSender<Bytes>,
     /// Answers that it waits for, oldest first.
     asks: Arc<Mutex<VecDeque<oneshot::Sender<Outcome>>>>,
+    /// What its client declares.
+    client: Arc<Mutex<String>>,
     /// Notifications that it got, in order.
     seen: Arc<Mutex<Vec<String>>>,
     /// The requests that opened streams of changes.
@@ -228,6 +231,9 @@ impl Server {
                 while script.gate.as_ref().is_some_and(|gate| !gate.exists()) {
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
+                let params = params.unwrap_or_else(|| Raw::trusted("{}"));
+                let [declared] = params.members(["capabilities"]).unwrap();
+                declared.unwrap_or("").clone_into(&mut self.client.lock().unwrap());
                 self.result(&id, &introduction(&script));
             }
             "tools/list" if script.asks_first => {

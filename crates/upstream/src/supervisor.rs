@@ -34,7 +34,7 @@ use tokio_util::task::TaskTracker;
 use crate::answer::Answer;
 use crate::connection::{Call, Connection};
 use crate::context::Context;
-pub use crate::conversation::{EraChoice, ITSELF, Introduction};
+pub use crate::conversation::{EraChoice, ITSELF, Introduction, introduce_as};
 use crate::error::Error;
 use crate::hearing::Watched;
 use crate::inventories::{Inventories, Known, Shelf};

@@ -261,3 +261,12 @@ async fn tool_of_a_server_that_is_starting_can_be_activated_and_called_at_once()
     assert_eq!(result["isError"], false, "{result}");
     assert_eq!(client.call("git_log", json!({})).await["content"][0]["text"], "ok");
 }
+
+#[tokio::test]
+async fn name_of_a_kind_that_nobody_offers_is_sent_to_no_catalog() {
+    let world = World::of([("git", Script::with_tools(["log"]))]).start();
+    let mut client = world.connect().await;
+    let answer = client.request("prompts/get", json!({"name": "ask"})).await;
+    let said = answer["error"]["message"].as_str().unwrap();
+    assert_eq!(said, "no prompt is named `ask`; there are no prompts");
+}
