@@ -23,6 +23,8 @@ pub struct Http {
     pub base_path: Option<String>,
     pub legacy_sse: Option<bool>,
     pub session_ttl: Option<Duration>,
+    /// Whether the door counts as ready only while all servers are; else one is enough.
+    pub awaits_all: bool,
     pub supported_versions: Option<Spoken>,
     /// Tokens that prove agents.
     pub tokens: Vec<AgentToken>,

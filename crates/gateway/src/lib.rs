@@ -24,6 +24,7 @@ pub mod refresh;
 pub mod request;
 pub mod selections;
 
+mod absent;
 mod arguments;
 mod consent;
 mod context;
@@ -64,6 +65,7 @@ use tokio::sync::{OnceCell, mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 use upstream::context::Context;
+use upstream::inventories::Inventories;
 use upstream::launch::Spawner;
 use upstream::supervisor::{Phase, Settings as UpstreamSettings, Upstream};
 
@@ -99,6 +101,8 @@ pub struct Settings {
     pub library: Arc<dyn Store>,
     /// Where it is kept what callers have chosen, if it is to outlive the process.
     pub keeper: Option<Arc<dyn Keeper>>,
+    /// Where is kept what upstreams offered, so that the next start can serve it at once.
+    pub inventories: Option<Arc<Inventories>>,
     pub pace: Pace,
     pub surface: Surface,
     pub spoken: Spoken,
@@ -118,6 +122,7 @@ impl Settings {
             session_context: None,
             library: Arc::new(InMemory::default()),
             keeper: None,
+            inventories: None,
             pace: Pace::default(),
             surface,
             spoken: Spoken::default(),
@@ -249,7 +254,8 @@ impl Gateway {
     /// Starts all upstreams side by side and keeps the catalog from then on.
     pub fn start(settings: Settings, spawner: &Arc<Spawner>) -> Gateway {
         let (events, heard) = mpsc::channel(EVENTS_MAX);
-        let starter = Starter { spawner: Arc::clone(spawner), events };
+        let (spawner, inventories) = (Arc::clone(spawner), settings.inventories);
+        let starter = Starter { spawner, events, inventories };
         let members = Arc::new(members::first(&starter, settings.upstreams, &settings.rules));
         let scope = Arc::new(Scope { surface: settings.surface, ..Scope::default() });
         let metrics = Metrics::default();
@@ -296,6 +302,8 @@ impl Gateway {
             awake: OnceCell::new(),
             winding_down: CancellationToken::new(),
         }));
+        // What is known from the last time is served at once.
+        gateway.refresh_now();
         tokio::spawn(refresh::run(gateway.clone(), heard));
         gateway
     }
@@ -423,29 +431,39 @@ impl Gateway {
         }
     }
 
-    /// Waits for starting upstreams, but not for ever: until all are there, or no further one
-    /// has come for a while. Many clients list once only.
+    /// Waits for upstreams of which nothing is known yet, but not for ever: until all are there, or no further
+    /// one has come for a while. Many clients list once only.
     pub async fn settled(&self) {
         let latest = Instant::now() + SETTLE_MAX;
-        let ready = self.ready();
-        tokio::pin!(ready);
+        let listed = async {
+            for (_, upstream) in self.upstreams() {
+                upstream.listed().await;
+            }
+            self.up_to_date().await;
+        };
+        tokio::pin!(listed);
         let mut arrivals = self.0.generation.subscribe();
         loop {
-            let anyone = self.upstreams().any(|(_, u)| matches!(u.status().phase, Phase::Ready));
+            let anyone = self.upstreams().any(|(_, upstream)| upstream.is_known());
             let until = if anyone { latest.min(Instant::now() + SETTLE_QUIET) } else { latest };
             tokio::select! {
-                () = &mut ready => return,
+                () = &mut listed => return,
                 () = sleep_until(until) => return,
                 _ = arrivals.changed() => {}
             }
         }
     }
 
-    /// Waits for starting upstreams once; whoever asks later and without a handshake does not.
+    /// Waits for starting upstreams once; whoever asks later does not.
     pub async fn awake(&self) {
         if !self.0.awake.initialized() {
             Box::pin(self.0.awake.get_or_init(|| self.settled())).await;
         }
+    }
+
+    /// Whether nobody needs to wait for starting upstreams any more.
+    pub(crate) fn is_awake(&self) -> bool {
+        self.0.awake.initialized()
     }
 
     /// Ends all upstreams.

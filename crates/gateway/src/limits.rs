@@ -75,7 +75,9 @@ pub const OWN_PIPE_BYTES: usize = 64 * 1024;
 /// Answers of theirs that wait to be taken.
 pub const OWN_ANSWERS_MAX: usize = 64;
 
-/// How long a handshake waits for upstreams that are still starting, at most.
+/// How long `initialize` waits for upstreams of which nothing is known yet: some clients give up after a second.
+pub const INITIALIZE_MAX: Duration = Duration::from_millis(200);
+/// How long the first list waits for them, at most.
 pub const SETTLE_MAX: Duration = Duration::from_secs(10);
 /// It goes on sooner when no further upstream has come for this long.
 pub const SETTLE_QUIET: Duration = Duration::from_millis(1_500);

@@ -12,7 +12,7 @@ use catalog::ceiling::Ceiling;
 use catalog::policy::condition::{DAY_MINUTES, Moment, WEEK_MINUTES};
 use catalog::scope::Scope;
 use catalog::selection::Selection;
-use catalog::snapshot::{Catalog, Offer};
+use catalog::snapshot::Catalog;
 use catalog::surface::Surface;
 use catalog::toolset::Toolset;
 use catalog::view::View;
@@ -23,6 +23,7 @@ use tokio::time::sleep;
 use upstream::relay::Upcall;
 use upstream::supervisor::Event;
 
+use crate::absent::offer;
 use crate::client::{Client, Owner};
 use crate::library::Store;
 use crate::limits::{EDGE_LOOK_MAX, EVENTS_MAX, SCOPES_MAX};
@@ -122,13 +123,7 @@ impl Gateway {
             .members
             .iter()
             .zip(&ground.inventories)
-            .map(|((namespace, upstream), inventory)| Offer {
-                upstream: upstream.name(),
-                namespace,
-                own_namespace: namespace,
-                inventory,
-                toolset: None,
-            })
+            .map(|((namespace, upstream), inventory)| offer(namespace, upstream, inventory))
             .collect();
         Arc::new(scope.assemble(&offers, &self.0.rules))
     }

@@ -70,6 +70,8 @@ pub struct Settings {
     pub allowed_hosts: Vec<String>,
     /// A session that was not used for this long is forgotten.
     pub session_ttl: Duration,
+    /// Whether `/readyz` wants all servers to be ready; else one is enough.
+    pub awaits_all: bool,
     /// Connections at the same time.
     pub connections_max: usize,
     /// Where MCP is served beside `/mcp`: paths, and what is shown there.
@@ -92,6 +94,7 @@ impl Settings {
             allowed_origins: Vec::new(),
             allowed_hosts: Vec::new(),
             session_ttl: SESSION_IDLE_MAX,
+            awaits_all: false,
             connections_max: CONNECTIONS_MAX,
             places: Vec::new(),
             reload: None,
@@ -167,6 +170,7 @@ fn open(
         stop,
         under_way: TaskTracker::new(),
         has_sse: settings.has_sse,
+        awaits_all: settings.awaits_all,
         places,
         base_path: settings.base_path,
         routes: settings.routes,

@@ -52,6 +52,7 @@ pub fn plain(http: &Http, variables: &Variables, keys: Keys) -> Settings {
     settings.base_path.clone_from(&http.base_path);
     let session_ttl = variables.session_ttl.or(http.session_ttl);
     settings.session_ttl = session_ttl.unwrap_or(settings.session_ttl);
+    settings.awaits_all = http.awaits_all;
     settings.connections_max = server::http::connections_max(raise_file_limit());
     settings
 }

@@ -178,6 +178,7 @@ impl Plan {
             session_context: config.session_context,
             library: Arc::new(InMemory::default()),
             keeper: None,
+            inventories: None,
             pace: Pace {
                 calls_at_once: config.performance.calls_at_once,
                 remembers: config.performance.cached,
@@ -267,7 +268,8 @@ impl Plan {
         let has_folders = self.has_folders();
         let library = Arc::new(Library::of(cli));
         let keeper = Some(Arc::clone(&library) as Arc<dyn Keeper>);
-        let mut settings = Settings { library, keeper, ..self.settings };
+        let inventories = data_dir::inventories(cli);
+        let mut settings = Settings { library, keeper, inventories, ..self.settings };
         let safe = self.safe.or_else(|| safe::open(cli));
         let above = Above::find();
         above.check_depth()?;

@@ -17,8 +17,11 @@ pub enum Error {
     #[error("upstream `{upstream}` reported progress for {waited:?} but did not finish")]
     Unfinished { upstream: UpstreamName, waited: Duration },
 
-    #[error("upstream `{upstream}` answered with what is no answer: {reason}")]
+    #[error("upstream `{upstream}` sent a reply that is not valid JSON-RPC: {reason}")]
     Garbled { upstream: UpstreamName, reason: String },
+
+    #[error("upstream `{upstream}` sent a reply that is not valid HTTP: {reason}")]
+    Malformed { upstream: UpstreamName, reason: String },
 
     #[error("upstream `{upstream}` is called more often than it may be; try again in a minute")]
     TooOften { upstream: UpstreamName },

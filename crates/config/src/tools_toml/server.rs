@@ -14,7 +14,8 @@ use toml::de::DeValue;
 use upstream::context::Context;
 use upstream::launch::{Command, CommandLine, Launch};
 use upstream::limits::{
-    CALL_TIMEOUT, IDLE_TIMEOUT, RESTART_DELAY_MAX, STARTUP_TIMEOUT, TIMEOUT_SETTING,
+    CALL_TIMEOUT, HANDSHAKE_TIMEOUT, IDLE_TIMEOUT, RESTART_DELAY_MAX, STARTUP_TIMEOUT,
+    TIMEOUT_SETTING,
 };
 use upstream::supervisor::{EraChoice, Restart, SessionChoice, Settings};
 use upstream::template::Template;
@@ -52,6 +53,7 @@ pub struct Draft {
     session: SessionChoice,
     restart: Restart,
     startup_timeout: Duration,
+    handshake_timeout: Duration,
     call_timeout: Option<Duration>,
     idle_timeout: Option<Duration>,
     written: serde_json::Map<String, serde_json::Value>,
@@ -110,6 +112,7 @@ impl Draft {
                 session: self.session,
                 restart: self.restart,
                 startup_timeout: self.startup_timeout,
+                handshake_timeout: self.handshake_timeout,
                 call_timeout: self.call_timeout.or(call_timeout).unwrap_or(CALL_TIMEOUT),
                 timeout_setting: match (self.call_timeout, call_timeout) {
                     (None, Some(_)) => "tool_call_timeout",
@@ -237,6 +240,7 @@ fn draft(
         session,
         restart: restart(&mut section, faults),
         startup_timeout: wait(&mut section, "startup_timeout", STARTUP_TIMEOUT, faults),
+        handshake_timeout: wait(&mut section, "handshake_timeout", HANDSHAKE_TIMEOUT, faults),
         call_timeout: section
             .get("timeout")
             .map(|_| wait(&mut section, "timeout", CALL_TIMEOUT, faults)),

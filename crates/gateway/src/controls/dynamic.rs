@@ -107,7 +107,7 @@ impl Gateway {
         let members = self.members();
         let is_awaited = |member: &&(Namespace, Upstream)| {
             let (namespace, upstream) = member;
-            !matches!(upstream.status().phase, Phase::Ready)
+            !upstream.is_known()
                 && view.scope().holds(namespace)
                 && self.is_shown(view, namespace, upstream)
                 && may_hold(&members.list, toolset, member)

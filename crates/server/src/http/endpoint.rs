@@ -51,6 +51,8 @@ pub struct Endpoint {
     pub(super) under_way: TaskTracker,
     /// Whether the transport of 2024-11-05 is served.
     pub(super) has_sse: bool,
+    /// Whether `/readyz` wants all servers to be ready.
+    pub(super) awaits_all: bool,
     /// Where MCP is served, and what is shown there.
     pub(super) places: Vec<(String, Place)>,
     /// What may stand before every path.

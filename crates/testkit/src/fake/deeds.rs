@@ -44,7 +44,8 @@ impl Server {
                 tokio::time::sleep(Duration::from_millis(arguments["ms"].as_u64().unwrap())).await;
                 self.echo(&id, "{}", "null");
             }
-            "twice" | "wrong_id" | "garbage" | "huge" | "nan" | "both" | "text_id" => {
+            "twice" | "wrong_id" | "garbage" | "huge" | "nan" | "both" | "text_id" | "pretty"
+            | "null_error" => {
                 self.misbehave(&name, &id, &arguments, &meta);
             }
             "progress" => self.report_progress(&id, &meta, Duration::ZERO).await,
@@ -137,6 +138,14 @@ impl Server {
             }
             "nan" => {
                 self.send(format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"x":NaN}}}}"#, text(id)));
+            }
+            "pretty" => {
+                let lines = "{\n  \"jsonrpc\": \"2.0\",\n  \"id\": ";
+                self.send(format!("{lines}{},\n  \"result\": {{}}\n}}", text(id)));
+            }
+            "null_error" => {
+                let error = r#"{"code":-32700,"message":"parse error"}"#;
+                self.send(format!(r#"{{"jsonrpc":"2.0","id":null,"error":{error}}}"#));
             }
             "both" => {
                 let both =

@@ -58,6 +58,7 @@ mod secrets_servers;
 mod selections;
 mod session_context;
 mod sources;
+mod starts;
 mod survey;
 mod toolset_cli;
 mod toolset_files;

@@ -66,7 +66,7 @@ fn unknown_key_is_answered_with_the_nearest_or_all() {
     check_server(
         "binary = 'tools'",
         "3:1: unknown key `binary` in `[[servers]]`; known are `args`, `command`, `cwd`, \
-         `description`, `enabled`, `env`, `era`, `headers`, `idle_timeout`, `lazy`, `name`, `namespace`, `python`, `restart`, \
+         `description`, `enabled`, `env`, `era`, `handshake_timeout`, `headers`, `idle_timeout`, `lazy`, `name`, `namespace`, `python`, `restart`, \
          `restart_delay_max`, `session`, `startup_timeout`, `timeout`, `transport`, `type`, `url`",
     );
 }
