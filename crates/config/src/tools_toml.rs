@@ -1,6 +1,7 @@
 //! `tools.toml`, the native format.
 
 mod audit;
+mod clients;
 mod dock;
 mod endpoints;
 pub mod http;
@@ -13,10 +14,9 @@ mod texts;
 mod tokens;
 
 use catalog::patterns::Patterns;
-use catalog::profile::Profiles;
 use catalog::scope::Scope;
 use catalog::snapshot::Rules;
-use catalog::surface::{Inactive, Surface};
+use catalog::surface::Surface;
 use mcp::names::UriStyle;
 use mcp::text::shorten;
 use toml::de::{DeTable, DeValue};
@@ -68,6 +68,7 @@ pub fn rest(
         value.choice(&styles, faults)
     });
     let (surfaces, surface) = surfaces(&mut top, usual, faults);
+    let profiles = top.get("clients").map(|value| clients::read(&value, faults));
     let http = top.get("http").map(|value| http::read(&value, surroundings, faults));
     let mut http = http.unwrap_or_default();
     if let Some(value) = top.get("tokens") {
@@ -111,7 +112,7 @@ pub fn rest(
         surface,
         rulebook,
         permissions: permissions.unwrap_or_default(),
-        profiles: Profiles::default(),
+        profiles: profiles.unwrap_or_default(),
         performance: Performance::default(),
         session_context: None,
         tasks,
@@ -130,10 +131,7 @@ fn surfaces(
     usual: Surface,
     faults: &mut Faults<'_>,
 ) -> ([(&'static str, Surface); 7], Surface) {
-    let inactive = top.get("inactive").and_then(|value| {
-        let words = [("hidden", Inactive::Hidden), ("stub", Inactive::Stub)];
-        value.choice(&words, faults)
-    });
+    let inactive = top.get("inactive").and_then(|value| value.choice(&clients::INACTIVE, faults));
     let activate = Surface::Activate { inactive: inactive.unwrap_or_default() };
     let surfaces = [
         ("activate", activate),

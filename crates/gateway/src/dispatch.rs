@@ -150,6 +150,7 @@ impl Gateway {
             }
             "prompts/list" => self.list(asking, view, Kind::Prompt).map(Answer::Whole),
             "tools/call" => {
+                self.note_call(asking.client);
                 let params = asking.request.subject("tools/call")?;
                 if view.scope().surface.control_names().contains(&params.name()) {
                     return Box::pin(self.control(asking, view, params)).await.map(Answer::Whole);
@@ -420,6 +421,9 @@ impl Gateway {
         let cursor = asking.request.params.as_ref().map(|params| params.members(["cursor"]));
         match cursor.transpose().map_err(|fault| Error::Params { method, fault })? {
             None | Some([None | Some("null")]) => {
+                if kind == Kind::Tool {
+                    self.note_listing(asking.client);
+                }
                 Ok(Outcome::Result(Raw::trusted(view.list_in(kind, asking.era).clone())))
             }
             Some([Some(_)]) => Err(Error::Cursor),

@@ -7,6 +7,7 @@ mod audit;
 mod bad_input;
 mod ceiling_attacks;
 mod ceilings;
+mod client_profiles;
 mod command_line;
 mod conformance;
 mod connect_stdio;

@@ -3,6 +3,8 @@
 use mcp::json;
 
 use super::{apply, definition};
+use crate::profile::Reads;
+use crate::surface::reply;
 use crate::testing::view;
 use crate::view::View;
 
@@ -150,8 +152,7 @@ fn what_was_switched_on_comes_with_its_definitions() {
     let view = view(UPSTREAMS, &[]);
     let arguments = lists("git_log", "", "git_repo://{id}", "");
     let done = apply(&view, Some(arguments.as_bytes())).unwrap();
-    assert_eq!(
-        done.definitions.unwrap(),
-        r#"{"tools":[{"name":"git_log","description":"about log","inputSchema":{}}],"resourceTemplates":[{"uriTemplate":"git_repo://{id}","description":"about repo://{id}","inputSchema":{}}]}"#
-    );
+    let result = reply::result("{}", done.definitions.as_ref(), Reads::Everything);
+    let told = r#"{"tools":[{"name":"git_log","description":"about log","inputSchema":{}}],"resourceTemplates":[{"uriTemplate":"git_repo://{id}","description":"about repo://{id}","inputSchema":{}}]}"#;
+    assert!(result.contains(&json::quote(told)), "{result}");
 }
