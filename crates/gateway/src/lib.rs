@@ -31,6 +31,7 @@ mod habits;
 mod handshake;
 mod lazy;
 mod listeners;
+mod lists;
 mod logs;
 mod lost;
 mod memory;

@@ -26,35 +26,35 @@ const TABLE: &[Row] = &[
         profile.reads = Reads::Structured;
         profile.description_max = Some(2_048);
         profile.defers_tools = true;
-        prefixed(profile, "mcp__toolman__");
+        endpoint(profile);
         profile.patience = Duration::from_secs(1);
     }),
     // Observed, 0.169.0: never lists again, over either transport; a tool that it has not listed is "unsupported".
     ("codex", &["codex-mcp-client", "Codex"], |profile| {
         lists(profile, Lists::Once);
         profile.reads = Reads::Structured;
-        prefixed(profile, "mcp__toolman__");
+        endpoint(profile);
     }),
     // Observed, 1.18.33: `tools/list` 3 to 60 ms after the notice, a turn late unless the reply waits.
     ("opencode", &["opencode"], |profile| {
         lists(profile, Lists::Late);
-        prefixed(profile, "toolman_");
+        endpoint(profile);
     }),
     // Observed, 0.61.0: `tools/list` 2 to 25 ms after the notice, a turn late unless the reply waits.
     ("gemini-cli", &["gemini-cli-mcp-client*"], |profile| {
         lists(profile, Lists::Late);
-        prefixed(profile, "mcp_toolman_");
+        endpoint(profile);
     }),
     // Observed, 0.24.4: never lists again within a run. The name ends with that of the server in its settings.
     ("qwen-code", &["qwen-cli-mcp-client*"], |profile| {
         lists(profile, Lists::Once);
-        prefixed(profile, "mcp__toolman__");
+        endpoint(profile);
     }),
     // Observed, 1.0.102: lists again 4 to 36 ms after the notice and waits for that by itself.
     ("copilot-cli", &["copilot-cli", "github-copilot-developer"], |profile| {
         lists(profile, Lists::AtOnce);
         profile.reads = Reads::Both;
-        prefixed(profile, "toolman-");
+        endpoint(profile);
     }),
     // Documented: they take up changes of the list of tools.
     ("vscode", &["Visual Studio Code*", "Visual-Studio-Code*", "Code - OSS"], relisting),
@@ -117,9 +117,10 @@ fn lists(profile: &mut Profile, lists: Lists) {
     };
 }
 
-/// The client puts this before each name, and its model's endpoint takes 64 characters of the usual ones.
-fn prefixed(profile: &mut Profile, prefix: &str) {
-    profile.naming.length_max = 64 - prefix.len();
+/// The endpoint of its model takes 64 of the usual characters, of which the client puts up to 14 before a name, as in
+/// `mcp__toolman__git_log`. One bound for all: each other naming needs a catalog of its own.
+fn endpoint(profile: &mut Profile) {
+    profile.naming.length_max = 50;
     profile.naming.alphabet = Alphabet::Endpoint;
 }
 
