@@ -13,6 +13,9 @@ use mcp::names::UriStyle;
 
 use crate::surface::Inactive;
 
+/// The name of the profile of all that nothing is known of.
+const UNKNOWN: &str = "unknown";
+
 /// What is known of one client program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Profile {
@@ -89,7 +92,7 @@ impl Default for Profile {
     /// What is right for all that nothing is known of.
     fn default() -> Profile {
         Profile {
-            name: "unknown".into(),
+            name: UNKNOWN.into(),
             lists: Lists::Unknown,
             reply_wait: Duration::from_millis(100),
             reads: Reads::Everything,
@@ -106,6 +109,13 @@ impl Default for Profile {
 impl Default for Naming {
     fn default() -> Naming {
         Naming { uri_style: UriStyle::Underscore, length_max: 128, alphabet: Alphabet::Protocol }
+    }
+}
+
+impl Profile {
+    /// The program's name in our table; `None` for one that is not in it.
+    pub fn known_name(&self) -> Option<&str> {
+        Some(&*self.name).filter(|name| *name != UNKNOWN)
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod activate;
 pub mod dynamic;
+pub mod mark;
 pub mod reply;
 pub mod toolset;
 

@@ -20,6 +20,7 @@ use crate::scope::Scope;
 use crate::selection::Selection;
 use crate::snapshot::{Catalog, Item, Lookup};
 use crate::suggest::similar;
+use crate::surface::mark::Marked;
 use crate::surface::{Inactive, Surface, stub};
 use crate::tokens::estimate;
 use crate::toolset::Resolution;
@@ -171,14 +172,15 @@ impl View {
             }
             out.put_slice(definition);
         };
+        let marked = if kind == Kind::Tool { Marked::of(self) } else { Marked::Nothing };
         if kind == Kind::Tool
             && let Some(tools) = self.scope.surface.control_tools(self)
         {
-            add(tools.as_bytes());
+            add(marked.control_tools(tools).as_bytes());
         }
         for item in self.items(kind) {
             if self.is_visible(item) {
-                add(&self.definition_of(item));
+                add(&marked.active(self.definition_of(item)));
             } else if kind == Kind::Tool && self.has_stubs() {
                 add(stub(item).as_bytes());
             }

@@ -26,7 +26,7 @@ impl Gateway {
         view: &View,
         params: &Params,
     ) -> Result<Outcome, Error> {
-        let arguments = params.arguments();
+        let arguments = params.arguments().filter(|arguments| *arguments != "null");
         let habits = &asking.client.habits;
         let times_told = habits.times_told();
         let result = match view.scope().surface {

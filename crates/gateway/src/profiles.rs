@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use catalog::profile::Profile;
 use catalog::scope::Scope;
+use catalog::view::View;
 use mcp::json;
 
 use crate::Gateway;
@@ -26,6 +27,17 @@ impl Gateway {
         let profile = Arc::new(self.0.profiles.of(&name, &version));
         let scope = Arc::new(place.scope.for_client(profile));
         Place { scope, context: place.context.clone() }
+    }
+
+    /// A place as it is for the client program of this name.
+    pub fn place_for_program(&self, place: &Place, name: &str) -> Place {
+        let scope = Arc::new(place.scope.for_client(self.profile_of(name, "")));
+        Place { scope, context: place.context.clone() }
+    }
+
+    /// What a client is shown first at a place.
+    pub fn first_view(&self, place: &Place) -> Arc<View> {
+        self.initial_view(&mut self.clients(), &place.scope)
     }
 
     /// Shows a client what fits its program, as soon as it says which that is.

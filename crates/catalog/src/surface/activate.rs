@@ -3,6 +3,8 @@
 //! Pure. Its description is the live catalog; a call yields a new selection or an error that
 //! changes nothing.
 
+mod arguments;
+
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
@@ -147,14 +149,7 @@ impl Lists {
         let wanted = ["tools_on", "tools_off", "resources_on", "resources_off"];
         let found = json::members(arguments.unwrap_or(b"{}"), wanted)
             .map_err(|fault| format!("the arguments can't be read: {fault}"))?;
-        let list = |at: usize| {
-            let text = found[at].ok_or_else(|| {
-                let name = wanted[at];
-                format!("`{name}` is missing; pass all four lists, empty where nothing changes")
-            })?;
-            serde_json::from_str::<Vec<String>>(text)
-                .map_err(|_| format!("`{}` must be a list of names (strings)", wanted[at]))
-        };
+        let list = |at: usize| arguments::names(found[at], wanted[at]);
         let lists = Lists {
             tools_on: list(0)?,
             tools_off: list(1)?,
@@ -196,11 +191,9 @@ fn named<'a>(
             Lookup::Unknown => {}
         }
     }
-    if let Some(server) = name.strip_suffix(":*") {
-        let all: Vec<_> = items().filter(|item| item.origin.upstream.as_str() == server).collect();
-        if !all.is_empty() {
-            return Ok(all);
-        }
+    let all: Vec<_> = items().filter(|item| arguments::means_all_of(name, &item.origin)).collect();
+    if !all.is_empty() {
+        return Ok(all);
     }
     let hint = if wants_hint { hint(&similar(name, items())) } else { None };
     let hint = hint.map_or(String::new(), |hint| format!(" ({hint})"));

@@ -3,10 +3,15 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use testkit::binary::Folder;
 use testkit::client::LineClient;
 use testkit::fake::Script;
 use testkit::world::World;
 use tokio::time::Instant;
+
+use crate::folder;
+use crate::http_rules::read_stream;
+use crate::up::{Up, request};
 
 const CHANGED: &str = "notifications/tools/list_changed";
 
@@ -150,4 +155,128 @@ async fn what_is_observed_holds_for_the_next_session_of_the_program() {
     assert_eq!(last.tool_names().await, ["toolman_activate"]);
     // Others are not concerned.
     assert_eq!(world.connect_as("other").await.tool_names().await, ["toolman_activate"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn arguments_are_taken_as_models_send_them() {
+    let world = world();
+    let mut client = world.connect().await;
+    for arguments in [
+        json!({"tools_on": ["git_log"]}),
+        json!({"tools_on": "git_log", "tools_off": null, "resources_on": null}),
+        json!({"tools_on": "[\"git_log\"]", "tools_off": "[]"}),
+        json!({"tools_on": ["git_*"], "tools_off": []}),
+    ] {
+        let result = client.call("toolman_activate", arguments.clone()).await;
+        assert_eq!(result["isError"], false, "{arguments} {result}");
+        let called = client.call("git_log", json!({})).await;
+        assert_eq!(called["content"][0]["text"], "ok");
+        client.call("toolman_activate", json!({"tools_off": "git:*"})).await;
+    }
+}
+
+/// What a request of the modern era says of its program.
+fn as_claude(mut params: Value) -> Value {
+    params["_meta"]["io.modelcontextprotocol/clientInfo"] =
+        json!({"name": "claude-code", "version": "2.1.327"});
+    params
+}
+
+#[tokio::test(start_paused = true)]
+async fn client_without_handshake_is_waited_for_where_it_listens() {
+    let world = world();
+    let mut client = world.connect_raw();
+    // It has no stream, so that it can't be told.
+    let start = Instant::now();
+    client.ask_alone("tools/call", as_claude(switching_on("git_status"))).await;
+    assert!(start.elapsed().is_zero());
+
+    let wanted = as_claude(json!({"notifications": {"toolsListChanged": true}}));
+    client.begin_alone("subscriptions/listen", wanted).await;
+    client.next("notifications/subscriptions/acknowledged").await;
+    let call = client.begin_alone("tools/call", as_claude(switching_on("git_log"))).await;
+    client.next(CHANGED).await;
+    let list = client.ask_alone("tools/list", as_claude(json!({}))).await;
+    let tools = list["result"]["tools"].as_array().unwrap();
+    assert_eq!(tools.len(), 3);
+    for tool in tools {
+        // Otherwise the model would have to look for what it has just switched on.
+        assert_eq!(tool["_meta"]["anthropic/alwaysLoad"], true, "{tool}");
+    }
+    let reply = client.answer(call).await;
+    assert_eq!(parts(&reply["result"]).1["activated"][0]["name"], "git_log");
+    assert!(start.elapsed() < Duration::from_millis(100));
+}
+
+/// A service with one server, and a session of a program there.
+async fn service(program: &str) -> (Folder, Up) {
+    let folder = folder("", &[("git", "echo")]);
+    let mut up = Up::start(&folder).await;
+    up.session = None;
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": program, "version": "0"}});
+    let answer = up.send("POST", &[], &request(1, "initialize", hello).to_string()).await;
+    up.session = answer.header("mcp-session-id").map(str::to_owned);
+    up.send("POST", &[], r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
+    (folder, up)
+}
+
+#[tokio::test]
+async fn session_without_a_stream_hears_of_changes_on_that_of_its_request() {
+    let (_folder, up) = service("somebody").await;
+    let message = request(2, "tools/call", switching_on("git_echo")).to_string();
+    let answer = up.send("POST", &[], &message).await;
+    let methods: Vec<_> = answer.events().iter().map(|event| event["method"].clone()).collect();
+    assert_eq!(methods, [json!(CHANGED), Value::Null], "first the notice, then the reply");
+    assert_eq!(answer.json()["result"]["isError"], false);
+}
+
+#[tokio::test]
+async fn reply_over_http_comes_after_the_client_has_listed_again() {
+    let (_folder, up) = service("opencode").await;
+    let listing = async {
+        read_stream(&up, "", CHANGED).await;
+        let list = up.send("POST", &[], &request(3, "tools/list", json!({})).to_string()).await;
+        assert_eq!(list.json()["result"]["tools"][1]["name"], "git_echo");
+        std::time::Instant::now()
+    };
+    let calling = async {
+        // The stream is there first.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let message = request(2, "tools/call", switching_on("git_echo")).to_string();
+        let answer = up.send("POST", &[], &message).await;
+        assert_ne!(answer.header("content-type"), Some("text/event-stream"));
+        assert_eq!(answer.json()["result"]["isError"], false);
+        std::time::Instant::now()
+    };
+    let (listed, replied) = tokio::join!(listing, calling);
+    assert!(listed < replied);
+}
+
+#[tokio::test]
+async fn check_and_trail_say_which_profile_holds() {
+    let folder =
+        crate::folder("[clients.codex]\nname_length_max = 40\n[audit]\n", &[("git", "echo")]);
+    let check = folder.run(&["check", "--client", "codex", "--json"]).await;
+    let report: Value = serde_json::from_slice(&check.stdout).unwrap();
+    assert_eq!(report["client"]["profile"], "codex");
+    assert_eq!(report["client"]["lists"], "once");
+    assert_eq!(report["client"]["stubs"], true);
+    assert_eq!(report["client"]["name_length_max"], 40);
+    let check = folder.run(&["check", "--client", "codex-mcp-client"]).await;
+    let text = String::from_utf8(check.stdout).unwrap();
+    assert!(text.contains("client `codex-mcp-client`: profile `codex`\n"), "{text}");
+    assert!(text.contains("inactive tools  listed in one line each\n"), "{text}");
+
+    let mut toolman = folder.start_raw();
+    toolman.client.initialize_as("codex-mcp-client", json!({})).await;
+    let names = toolman.client.tool_names().await;
+    assert_eq!(names, ["toolman_activate", "git_echo"]);
+    toolman.client.call("git_echo", json!({})).await;
+    toolman.client.close().await;
+    toolman.ended().await;
+    let folder = folder.path().join("data/toolman/logs/audit");
+    let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    let trail: String = files.map(|file| std::fs::read_to_string(file).unwrap()).collect();
+    assert!(trail.contains(r#""profile":"codex""#), "{trail}");
 }
