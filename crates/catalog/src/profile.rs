@@ -34,6 +34,8 @@ pub struct Profile {
     pub inactive: Option<Inactive>,
     /// Whether the client keeps tools from its model until that looks for them, unless they are marked.
     pub defers_tools: bool,
+    /// Whether many programs call themselves so: what one of them does says nothing of the others.
+    pub is_shared: bool,
 }
 
 /// When a client lists again after `list_changed`.
@@ -102,6 +104,7 @@ impl Default for Profile {
             patience: Duration::from_secs(10),
             inactive: None,
             defers_tools: false,
+            is_shared: false,
         }
     }
 }

@@ -122,7 +122,7 @@ impl Observed {
 impl Programs {
     pub(crate) fn correct(&self, program: &str, profile: &mut Profile) {
         let observed = self.observed().get(program).copied();
-        if let Some(observed) = observed {
+        if let Some(observed) = observed.filter(|_| !profile.is_shared) {
             observed.correct(profile);
         }
     }

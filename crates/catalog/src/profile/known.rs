@@ -9,7 +9,7 @@ use std::time::Duration;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use mcp::names::UriStyle;
 
-use super::{Alphabet, Lists, Profile, Reads};
+use super::{Alphabet, Belongs, Lists, Profile, Reads};
 
 /// A program, patterns of the names in its `clientInfo`, and what it does otherwise than others.
 type Row = (&'static str, &'static [&'static str], fn(&mut Profile));
@@ -20,19 +20,21 @@ const RELISTING_MAX: Duration = Duration::from_millis(500);
 
 const TABLE: &[Row] = &[
     // Observed, 2.1.327: `tools/list` 14 to 18 ms after the notice, but its turn goes on with the tools before unless the
-    // reply waits. Tools are `mcp__SERVER__NAME`, and deferred unless marked. Documented: descriptions are cut at 2,048.
+    // reply waits. Tools are `mcp__SERVER__NAME`, and deferred unless marked. It cuts instructions at 2,048 characters, and
+    // descriptions of tools at 4,096; documented are 2,048 for both.
     ("claude-code", &["claude-code"], |profile| {
         lists(profile, Lists::Late);
         profile.reads = Reads::Structured;
         profile.description_max = Some(2_048);
         profile.defers_tools = true;
         endpoint(profile);
-        profile.patience = Duration::from_secs(1);
     }),
     // Observed, 0.169.0: never lists again, over either transport; a tool that it has not listed is "unsupported".
+    // It goes on without a server that has not answered in about a second.
     ("codex", &["codex-mcp-client", "Codex"], |profile| {
         lists(profile, Lists::Once);
         profile.reads = Reads::Structured;
+        profile.patience = Duration::from_millis(800);
         endpoint(profile);
     }),
     // Observed, 1.18.33: `tools/list` 3 to 60 ms after the notice, a turn late unless the reply waits.
@@ -73,26 +75,41 @@ const TABLE: &[Row] = &[
     ("amp", &["amp-mcp-client"], unchanged),
     ("crush", &["crush"], unchanged),
     ("antigravity", &["antigravity-client"], unchanged),
-    // The Python SDK names itself so for all that build on it and say nothing else: LangChain's adapters, openai-agents,
-    // pydantic-ai, llama-index, smolagents, CrewAI. Its first generation refuses a list with a URI that is none.
-    ("python-sdk", &["mcp"], |profile| profile.naming.uri_style = UriStyle::Rfc),
-    ("langchain", &["langchain*"], rfc),
-    ("openai-agents", &["openai-agents*"], rfc),
-    ("pydantic-ai", &["pydantic-ai*", "pydantic_ai*"], rfc),
-    ("llama-index", &["llama-index*", "llama_index*"], rfc),
-    ("mcp-use", &["mcp-use*"], rfc),
-    ("smolagents", &["smolagents*", "mcpadapt*"], |profile| {
-        rfc(profile);
-        profile.reads = Reads::FirstBlock;
+    // Observed: the Python SDK (1.30, 2.3) names itself so for all that build on it and say nothing else. LangChain's adapters
+    // (0.3), llama-index (0.6), CrewAI (1.15) and smolagents (1.26) list once; smolagents passes on the first text only;
+    // LangChain and llama-index open a session for each call; SDK 1 refuses a list with a URI that is none.
+    // openai-agents (0.24) lists each turn; a stub costs it little.
+    (
+        "python-sdk",
+        &["mcp", "langchain", "llama-index", "crewai", "smolagents", "openai-agents"],
+        |profile| {
+            lists(profile, Lists::Once);
+            profile.reads = Reads::FirstBlock;
+            profile.naming.uri_style = UriStyle::Rfc;
+            profile.selection = Belongs::Principal;
+            profile.is_shared = true;
+        },
+    ),
+    // Observed, 4.2.0, of pydantic-ai 2.66: lists once, passes on the structure alone, refuses URIs that are none.
+    ("fastmcp", &["fastmcp*", "FastMCP*", "pydantic-ai"], |profile| {
+        lists(profile, Lists::Once);
+        profile.reads = Reads::Structured;
+        profile.naming.uri_style = UriStyle::Rfc;
     }),
-    ("crewai", &["crewai*"], rfc),
-    ("fastmcp", &["fastmcp*", "FastMCP*"], rfc),
-    // People look at these; there is no turn for which something could be late.
+    // Observed, 1.7.1: lists once; cannot even connect over HTTP where a URI is none.
+    ("mcp-use", &["mcp-use*"], |profile| {
+        lists(profile, Lists::Once);
+        profile.naming.uri_style = UriStyle::Rfc;
+    }),
+    // Observed, 2.12.0: a session for each command.
+    ("inspector-cli", &["inspector-cli*"], |profile| profile.selection = Belongs::Principal),
+    // People look at it; there is no turn for which something could be late.
     (
         "inspector",
-        &["mcp-inspector*", "inspector-c*", "@modelcontextprotocol/inspector*"],
+        &["mcp-inspector*", "inspector-client*", "@modelcontextprotocol/inspector*"],
         unchanged,
     ),
+    // Names that their users choose, where they choose none. `mcp-remote` has the name of the client before its own.
     ("mcp-remote", &["mcp-remote*"], unchanged),
     ("rmcp", &["rmcp*"], unchanged),
     ("typescript-sdk", &["mcp-typescript-client*"], unchanged),
@@ -102,10 +119,6 @@ fn unchanged(_: &mut Profile) {}
 
 fn relisting(profile: &mut Profile) {
     lists(profile, Lists::AtOnce);
-}
-
-fn rfc(profile: &mut Profile) {
-    profile.naming.uri_style = UriStyle::Rfc;
 }
 
 fn lists(profile: &mut Profile, lists: Lists) {

@@ -24,7 +24,10 @@ fn programs_are_recognised_by_patterns_of_their_names() {
     check("qwen-cli-mcp-client-tools", "qwen-code", Lists::Once, Reads::Everything);
     check("Visual Studio Code - Insiders", "vscode", Lists::AtOnce, Reads::Everything);
     check("copilot-cli", "copilot-cli", Lists::AtOnce, Reads::Both);
-    check("smolagents", "smolagents", Lists::Unknown, Reads::FirstBlock);
+    check("mcp", "python-sdk", Lists::Once, Reads::FirstBlock);
+    check("langchain", "python-sdk", Lists::Once, Reads::FirstBlock);
+    check("fastmcp", "fastmcp", Lists::Once, Reads::Structured);
+    check("inspector-cli", "inspector-cli", Lists::Unknown, Reads::Everything);
     check("opencode (via mcp-remote 0.1.37)", "opencode", Lists::Late, Reads::Everything);
     check("somebody", "unknown", Lists::Unknown, Reads::Everything);
     assert_eq!(Profiles::default().of("mcp", "0.1.0").naming.uri_style, UriStyle::Rfc);

@@ -102,7 +102,7 @@ async fn definitions_reach_the_model_in_the_part_that_its_client_hands_on() {
     for (program, blocks, is_structured) in [
         ("claude-code", 2, true),
         ("opencode", 2, true),
-        ("smolagents", 1, true),
+        ("mcp", 1, true),
         ("copilot-cli", 2, false),
     ] {
         let mut client = world.connect_as(program).await;
