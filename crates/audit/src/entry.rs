@@ -86,6 +86,9 @@ pub struct Call<'a> {
     /// The client's own name and version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<Cow<'a, str>>,
+    /// The profile that holds for its program, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Cow<'a, str>>,
     /// Not the secret id of a session, but a number that means the same one.
     pub session: Cow<'a, str>,
     /// The id that the client gave to its request, as JSON.

@@ -6,6 +6,7 @@ pub mod ceiling;
 pub mod error;
 pub mod expansion;
 pub mod exposure;
+pub mod limits;
 pub mod narrowing;
 pub mod patterns;
 pub mod policy;

@@ -16,7 +16,7 @@ mod tokens;
 use catalog::patterns::Patterns;
 use catalog::scope::Scope;
 use catalog::snapshot::Rules;
-use catalog::surface::{Inactive, Surface};
+use catalog::surface::Surface;
 use mcp::names::UriStyle;
 use mcp::text::shorten;
 use toml::de::{DeTable, DeValue};
@@ -140,10 +140,7 @@ fn surfaces(
     usual: Surface,
     faults: &mut Faults<'_>,
 ) -> ([(&'static str, Surface); 7], Surface) {
-    let inactive = top.get("inactive").and_then(|value| {
-        let words = [("hidden", Inactive::Hidden), ("stub", Inactive::Stub)];
-        value.choice(&words, faults)
-    });
+    let inactive = top.get("inactive").and_then(|value| value.choice(&clients::INACTIVE, faults));
     let activate = Surface::Activate { inactive: inactive.unwrap_or_default() };
     let surfaces = [
         ("activate", activate),

@@ -23,6 +23,7 @@ use upstream::relay::{Ask, Upcall};
 
 use crate::auth::Caller;
 use crate::error::Error;
+use crate::habits::Habits;
 use crate::limits::{ASKS_PER_CLIENT_MAX, CALLS_AT_ONCE_MAX, CALLS_PER_CLIENT_MAX};
 use crate::listeners::Listeners;
 use crate::logs;
@@ -79,6 +80,7 @@ pub struct Client {
     introduction: OnceLock<Introduction>,
     /// Set once it is known which program it is.
     is_recognised: AtomicBool,
+    pub(crate) habits: Habits,
     /// Cancelled when the client has asked for the last time.
     pub(crate) leaving: CancellationToken,
     /// Turns for calls, so that their answers can't fill the memory.
@@ -166,6 +168,7 @@ impl Client {
             stage: watch::Sender::new(stage),
             introduction,
             is_recognised: AtomicBool::new(owner == Owner::Principal),
+            habits: Habits::default(),
             leaving: CancellationToken::new(),
             // The requests of a principal come from many clients, which must not wait for each other.
             turns: Semaphore::new(match (calls_at_once, owner) {
@@ -296,18 +299,30 @@ impl Client {
     }
 
     /// Tells the client that its lists of these kinds are other ones, once a method; later, if it
-    /// does not listen now. One that has not introduced itself has no lists yet.
-    pub(crate) fn announce(self: &Arc<Self>, kinds: &[Kind]) {
+    /// does not listen now. One that has not introduced itself has no lists yet. Where nobody hears what belongs to no
+    /// request, it goes to the `request` that has changed them.
+    pub(crate) fn announce(self: &Arc<Self>, kinds: &[Kind], request: Option<&Outbox>) {
         if kinds.is_empty() {
             return;
         }
-        self.with_listeners(|listeners| listeners.announce(self, kinds));
-        if self.introduction().is_none() {
-            return;
+        let lists = self.habits.lists();
+        let are_told = self.with_listeners(|listeners| listeners.announce(self, kinds));
+        let is_told = self.introduction().is_some() && self.announce_in_session(kinds, request);
+        if kinds.contains(&Kind::Tool) && (are_told || is_told) {
+            self.habits.note_told(lists);
         }
+    }
+
+    /// The same for one that has introduced itself; whether it hears of it now.
+    fn announce_in_session(self: &Arc<Self>, kinds: &[Kind], request: Option<&Outbox>) -> bool {
         let mut state = self.state();
         let nothing_waited = state.list_changes.is_empty();
         state.list_changes.extend(kinds.iter().map(|kind| kind.changed_method()));
+        let is_heard = state.outlet.as_ref().is_some_and(Outlet::is_heard);
+        if let (true, false, Some(request)) = (state.outlet.is_some(), is_heard, request) {
+            state.list_changes.retain(|method| !request.try_send(rpc::notification(method, None)));
+        }
+        let is_told = is_heard || state.list_changes.is_empty();
         state.send_list_changes();
         // The queue is full: once there is room again, they are sent after all.
         if let (true, false, true, Some(outlet)) =
@@ -321,6 +336,7 @@ impl Client {
                 }
             });
         }
+        is_told
     }
 
     /// Notes that a request is under way, so that the client can cancel it.

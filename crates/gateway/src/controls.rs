@@ -3,9 +3,7 @@
 mod dynamic;
 mod toolset;
 
-use std::sync::Arc;
-
-use catalog::surface::{Surface, activate};
+use catalog::surface::{Surface, activate, reply};
 use catalog::view::View;
 use mcp::params::Params;
 use mcp::rpc::{Outcome, Raw};
@@ -14,7 +12,6 @@ use mcp::verdict;
 use mcp::version::Era;
 
 use crate::Gateway;
-use crate::client::Client;
 use crate::dispatch::Asking;
 use crate::error::Error;
 
@@ -26,7 +23,9 @@ impl Gateway {
         view: &View,
         params: &Params,
     ) -> Result<Outcome, Error> {
-        let arguments = params.arguments();
+        let arguments = params.arguments().filter(|arguments| *arguments != "null");
+        let habits = &asking.client.habits;
+        let times_told = habits.times_told();
         let result = match view.scope().surface {
             Surface::Toolset => self.control_toolsets(asking, params.name(), arguments).await?,
             Surface::Dynamic | Surface::Static => {
@@ -34,6 +33,10 @@ impl Gateway {
             }
             _ => self.activate_items(asking, arguments)?,
         };
+        if habits.times_told() != times_told {
+            // What is on now is of use once the client has listed it: many take up changes after the reply only.
+            Box::pin(self.relisted(asking.client)).await;
+        }
         let result = Raw::trusted(result);
         Ok(Outcome::Result(match asking.era {
             Era::Legacy => result,
@@ -47,20 +50,21 @@ impl Gateway {
         asking: &Asking<'_>,
         arguments: Option<&str>,
     ) -> Result<String, Error> {
-        let activation = self.change(asking.client, |view| {
+        let (activation, reads) = self.change(asking, |view| {
             let activation = activate::apply(view, arguments.map(str::as_bytes))?;
-            Ok((view.selecting(activation.selection.clone()), activation))
+            let reads = view.scope().profile.reads;
+            Ok((view.selecting(activation.selection.clone()), (activation, reads)))
         })?;
-        let result = Ok(activation.confirmation.as_str());
-        Ok(verdict::tool_result(result, activation.definitions.as_deref()))
+        let confirmation = verdict::object(Ok(&activation.confirmation));
+        Ok(reply::result(&confirmation, activation.definitions.as_ref(), reads))
     }
 
     /// Gives a client another view, made of the one it has; the error is for the model.
     fn change<T>(
         &self,
-        client: &Arc<Client>,
+        asking: &Asking<'_>,
         make: impl FnOnce(&View) -> Result<(View, T), String>,
     ) -> Result<T, Error> {
-        self.try_change(client, make).map_err(Error::Control)
+        self.try_change(asking, make).map_err(Error::Control)
     }
 }

@@ -188,6 +188,7 @@ impl Gateway {
             }
             "prompts/list" => self.list(asking, view, Kind::Prompt).map(Answer::Whole),
             "tools/call" => {
+                self.note_call(asking.client);
                 let params = asking.request.subject("tools/call")?;
                 if view.scope().surface.control_names().contains(&params.name()) {
                     // What is chosen may be of a server of which nothing is known yet.

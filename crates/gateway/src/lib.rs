@@ -29,6 +29,7 @@ mod arguments;
 mod consent;
 mod context;
 mod controls;
+mod habits;
 mod handshake;
 mod lazy;
 mod listeners;
@@ -74,6 +75,7 @@ use crate::auth::{Caller, Identity};
 use crate::client::{Client, Owner};
 use crate::consent::Consents;
 use crate::context::Principal;
+use crate::habits::Programs;
 use crate::library::{InMemory, Store};
 use crate::limits::{EVENTS_MAX, PRINCIPALS_MAX, SETTLE_MAX, SETTLE_QUIET, STOP_MAX};
 use crate::members::{Members, Starter};
@@ -166,6 +168,8 @@ struct Shared {
     policies: Policies,
     permissions: Permissions,
     profiles: Profiles,
+    /// What was observed of client programs.
+    programs: Programs,
     session_context: Option<SessionContext>,
     library: Arc<dyn Store>,
     keeper: Option<Arc<dyn Keeper>>,
@@ -270,6 +274,7 @@ impl Gateway {
             policies: settings.policies,
             permissions: settings.permissions,
             profiles: settings.profiles,
+            programs: Programs::default(),
             session_context: settings.session_context,
             last_equipped: OnceLock::new(),
             library: settings.library,

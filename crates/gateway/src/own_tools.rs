@@ -121,9 +121,18 @@ impl Tool {
         self
     }
 
-    /// Runs it, unless the arguments are wrong.
-    async fn run(&self, arguments: Value) -> Result<Value, String> {
+    /// Runs it, unless the arguments are wrong. One that is `null` counts as absent where it may be absent: models send
+    /// that.
+    async fn run(&self, mut arguments: Value) -> Result<Value, String> {
         let schema = self.input.as_ref().map_err(Clone::clone)?;
+        if schema.check(&arguments).is_err()
+            && let Some(members) = arguments.as_object_mut()
+        {
+            let required = self.definition["inputSchema"]["required"].as_array();
+            let must_be =
+                |name: &str| required.is_some_and(|names| names.iter().any(|it| it == name));
+            members.retain(|name, value| !value.is_null() || must_be(name));
+        }
         schema.check(&arguments).map_err(|mismatch| {
             let place = mismatch.at.trim_start_matches('/').replace('/', ".");
             let place = if place.is_empty() { place } else { format!("`{place}`: ") };
@@ -309,5 +318,23 @@ impl OwnTools {
             }
             Err(problem) => json!({"content": block(&problem), "isError": true}),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::Tool;
+
+    #[tokio::test]
+    async fn null_for_an_optional_argument_is_none() {
+        let schema = json!({"type": "object", "required": ["name"], "additionalProperties": false,
+            "properties": {"name": {"type": "string"}, "limit": {"type": "integer"}}});
+        let tool = Tool::new("echo", "", &schema, |arguments: Value| async { Ok(arguments) });
+        let given = tool.run(json!({"name": "a", "limit": null})).await;
+        assert_eq!(given, Ok(json!({"name": "a"})));
+        assert!(tool.run(json!({"name": null})).await.is_err());
+        assert!(tool.run(json!({"name": "a", "limit": "b"})).await.is_err());
     }
 }

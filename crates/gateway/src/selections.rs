@@ -18,6 +18,7 @@ use upstream::context::Context;
 
 use crate::auth::Identity;
 use crate::client::{Client, Owner};
+use crate::dispatch::Asking;
 use crate::limits::{NAME_BYTES_MAX, SELECTIONS_MAX};
 use crate::place::Place;
 use crate::refresh::changed_lists;
@@ -139,9 +140,11 @@ impl Gateway {
     /// its selection.
     pub(crate) fn try_change<T, E>(
         &self,
-        client: &Arc<Client>,
+        asking: &Asking<'_>,
         make: impl FnOnce(&View) -> Result<(View, T), E>,
     ) -> Result<T, E> {
+        let Asking { client, outlet, .. } = asking;
+        let request = Some(outlet.outbox());
         let change = |view: &mut Arc<View>| {
             let (new, made) = make(view)?;
             let kinds = changed_lists(view, &new);
@@ -150,13 +153,13 @@ impl Gateway {
         };
         let Some(holding) = client.holding() else {
             let (made, kinds) = client.change_view(change)?;
-            client.announce(&kinds);
+            client.announce(&kinds, request);
             return Ok(made);
         };
         // Held to the end: nobody else changes this selection meanwhile, or joins those that share it.
         let mut clients = self.clients();
         let (made, kinds) = client.change_view(change)?;
-        let mut told = vec![(Arc::clone(client), kinds)];
+        let mut told = Vec::new();
         let view = client.view();
         let peers = clients.connected.values();
         let peers = peers.filter(|peer| peer.id != client.id && peer.holding() == Some(holding));
@@ -168,8 +171,9 @@ impl Gateway {
             self.keep(&holding.holder, view.selection());
         }
         drop(clients);
-        for (client, kinds) in told {
-            client.announce(&kinds);
+        client.announce(&kinds, request);
+        for (peer, kinds) in told {
+            peer.announce(&kinds, None);
         }
         Ok(made)
     }

@@ -17,7 +17,7 @@ pub async fn run(cli: &Cli, check: &Check) -> anyhow::Result<i32> {
         () = terminal::wait_for_all(&host.gateway) => true,
         () = stop.cancelled() => false,
     };
-    let report = report.then(|| Report::of_all(&mut host, cli.agent.as_deref()));
+    let report = report.then(|| Report::of_all(&mut host, cli.agent.as_deref(), check));
     let mut printed = Ok(());
     if let Some(report) = &report {
         printed = terminal::print(&if check.json { report.json() } else { report.text() });

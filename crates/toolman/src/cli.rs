@@ -202,6 +202,10 @@ pub struct Check {
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
+    /// Tell what a client program is shown, by the name in its `clientInfo` or that of its profile
+    #[arg(long, value_name = "NAME", conflicts_with = "files")]
+    pub client: Option<String>,
+
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -1,6 +1,7 @@
 //! What the upstreams offer and what is wrong with them, for people and as JSON.
 
 mod cost;
+mod fit;
 
 use std::fmt::Write as _;
 
@@ -17,6 +18,8 @@ use upstream::supervisor::Upstream;
 use upstream::supervisor::condition::Condition;
 
 use self::cost::Cost;
+use self::fit::Fit;
+use crate::cli::Check;
 use crate::host::Host;
 
 /// The state of all upstreams at one moment.
@@ -29,6 +32,8 @@ pub struct Report {
     /// What was remarked about the file.
     warnings: Vec<String>,
     cost: Option<Cost>,
+    /// What fits the client that was asked about.
+    fit: Option<Fit>,
 }
 
 struct Row {
@@ -89,15 +94,18 @@ impl Report {
             unmatched: Vec::new(),
             warnings: Vec::new(),
             cost: None,
+            fit: None,
         }
     }
 
     /// The same with all that only `toolman check` tells.
-    pub fn of_all(host: &mut Host, agent: Option<&str>) -> Report {
+    pub fn of_all(host: &mut Host, agent: Option<&str>, check: &Check) -> Report {
+        let client = check.client.as_deref();
         Report {
             unmatched: host.rules.unmatched(&host.gateway),
             warnings: std::mem::take(&mut host.warnings),
-            cost: Cost::of(&host.gateway, agent),
+            cost: Cost::of(&host.gateway, agent, client),
+            fit: client.map(|client| Fit::of(&host.gateway, client)),
             ..Report::of(&host.gateway)
         }
     }
@@ -185,6 +193,9 @@ impl Report {
         if let Some(cost) = &self.cost {
             _ = write!(text, "\n{}", cost.text());
         }
+        if let Some(fit) = &self.fit {
+            _ = write!(text, "\n{}", fit.text());
+        }
         text
     }
 
@@ -228,6 +239,7 @@ impl Report {
             "unmatched": self.unmatched,
             "warnings": self.warnings,
             "tokens": self.cost.as_ref().map(Cost::json),
+            "client": self.fit.as_ref().map(Fit::json),
         });
         format!("{report:#}\n")
     }

@@ -3,6 +3,8 @@
 //! Pure. Its description is the live catalog; a call yields a new selection or an error that
 //! changes nothing.
 
+mod arguments;
+
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
@@ -14,6 +16,7 @@ use crate::error::quoted;
 use crate::selection::Selection;
 use crate::snapshot::{Item, Lookup};
 use crate::suggest::{hint, similar};
+use crate::surface::reply::Definitions;
 use crate::view::View;
 
 pub const NAME: &str = "toolman_activate";
@@ -30,6 +33,14 @@ const HEAD: &str = "Switch tools and resources on or off. Only what is switched 
     that you don't mention stay as they are. One wrong name and nothing is changed. In the \
     catalog `*` marks what is on.";
 
+/// What a model is told besides, where its client never lists again: the stubs are there for all tools.
+const WITH_STUBS: &str = "Tools that are off are listed too, without their parameters. Once one is on, call it by the \
+    same name at once; its parameters are in the reply.";
+
+/// The same where there are too many tools for stubs.
+const WITHOUT_STUBS: &str = "This client lists tools once only, and there are too many to list those that are off.\n\
+    If it refuses a tool that you have switched on, ask for it to be named in `active_toolsets` of the configuration.";
+
 /// Names in one list.
 const NAMES_MAX: usize = 1_000;
 /// Unknown names for which near ones are looked for.
@@ -43,13 +54,19 @@ pub struct Activation {
     pub selection: Selection,
     /// The short confirmation.
     pub confirmation: String,
-    /// JSON with the full definitions of what was switched on; `None` if nothing was.
-    pub definitions: Option<String>,
+    /// Those of what was switched on; `None` if nothing was.
+    pub definitions: Option<Definitions>,
 }
 
 /// The definition of the tool, with the catalog as a client may see it.
 pub fn definition(view: &View) -> String {
-    let mut description = format!("{HEAD}\n\nTOOLS:\n");
+    let hint = match (view.lists_once(), view.has_stubs()) {
+        (_, true) => Some(WITH_STUBS),
+        (true, false) => Some(WITHOUT_STUBS),
+        (false, false) => None,
+    };
+    let hint = hint.map_or(String::new(), |hint| format!("\n{hint}"));
+    let mut description = format!("{HEAD}{hint}\n\nTOOLS:\n");
     let mut add = |items: &mut dyn Iterator<Item = &Item>| {
         let mut any = false;
         for item in items {
@@ -115,7 +132,7 @@ pub fn apply(view: &View, arguments: Option<&[u8]>) -> Result<Activation, String
     Ok(Activation {
         selection,
         confirmation: confirmation(&on, &off),
-        definitions: (!on.is_empty()).then(|| definitions(&on)),
+        definitions: Definitions::of(view, on),
     })
 }
 
@@ -132,14 +149,7 @@ impl Lists {
         let wanted = ["tools_on", "tools_off", "resources_on", "resources_off"];
         let found = json::members(arguments.unwrap_or(b"{}"), wanted)
             .map_err(|fault| format!("the arguments can't be read: {fault}"))?;
-        let list = |at: usize| {
-            let text = found[at].ok_or_else(|| {
-                let name = wanted[at];
-                format!("`{name}` is missing; pass all four lists, empty where nothing changes")
-            })?;
-            serde_json::from_str::<Vec<String>>(text)
-                .map_err(|_| format!("`{}` must be a list of names (strings)", wanted[at]))
-        };
+        let list = |at: usize| arguments::names(found[at], wanted[at]);
         let lists = Lists {
             tools_on: list(0)?,
             tools_off: list(1)?,
@@ -181,11 +191,9 @@ fn named<'a>(
             Lookup::Unknown => {}
         }
     }
-    if let Some(server) = name.strip_suffix(":*") {
-        let all: Vec<_> = items().filter(|item| item.origin.upstream.as_str() == server).collect();
-        if !all.is_empty() {
-            return Ok(all);
-        }
+    let all: Vec<_> = items().filter(|item| arguments::means_all_of(name, &item.origin)).collect();
+    if !all.is_empty() {
+        return Ok(all);
     }
     let hint = if wants_hint { hint(&similar(name, items())) } else { None };
     let hint = hint.map_or(String::new(), |hint| format!(" ({hint})"));
@@ -204,18 +212,6 @@ fn confirmation(on: &[&Item], off: &[&Item]) -> String {
     };
     let parts: Vec<_> = [part(on, "on"), part(off, "off")].into_iter().flatten().collect();
     parts.join("; ")
-}
-
-/// The definitions of what was switched on, for clients that do not list again.
-fn definitions(on: &[&Item]) -> String {
-    let of = |kind: Kind| {
-        let items = on.iter().filter(|item| item.kind == kind);
-        let texts: Vec<_> =
-            items.map(|item| String::from_utf8_lossy(&item.definition).into_owned()).collect();
-        (!texts.is_empty()).then(|| format!("\"{}\":[{}]", kind.list_member(), texts.join(",")))
-    };
-    let parts: Vec<_> = Kind::ALL.into_iter().filter_map(of).collect();
-    format!("{{{}}}", parts.join(","))
 }
 
 #[cfg(test)]

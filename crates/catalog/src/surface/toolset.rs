@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 
 use mcp::items::Kind;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
 
 use crate::snapshot::{Item, Lookup};
 use crate::suggest::{hint, similar};
@@ -107,8 +108,13 @@ impl Wish {
     }
 }
 
-fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
-    serde_json::from_str(text).map_err(|error| {
+/// The arguments; one that is `null` counts as absent.
+fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    let without_nulls = |mut members: Map<String, Value>| {
+        members.retain(|_, value| !value.is_null());
+        serde_json::from_value(Value::Object(members))
+    };
+    serde_json::from_str(text).and_then(without_nulls).map_err(|error| {
         let words = error.to_string();
         let words = words.split(" at line ").next().unwrap_or_default().to_owned();
         format!("the arguments can't be used: {words}")

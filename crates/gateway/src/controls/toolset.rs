@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use catalog::snapshot::Item;
+use catalog::surface::reply::{self, Definitions};
 use catalog::surface::toolset::{self, Wish};
 use catalog::toolset::limits::check_notes;
 use catalog::toolset::{Owner, Reference, Toolset, choice};
 use catalog::view::View;
-use mcp::json::quote;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 
@@ -25,6 +25,7 @@ impl Gateway {
         arguments: Option<&str>,
     ) -> Result<String, Error> {
         let wish = Wish::parse(name, arguments).map_err(Error::Control)?;
+        let before = asking.client.view();
         let result = match wish {
             Wish::ListAvailable(wanted) => {
                 toolset::available(&asking.client.view(), &wanted).map_err(Error::Control)?
@@ -42,7 +43,13 @@ impl Gateway {
                 self.annotate(asking, &tool, notes).await?
             }
         };
-        Ok(structured(&result))
+        let view = asking.client.view();
+        // Who takes a toolset off goes back to what it has listed before.
+        let is_asked_for = matches!(name, "build-toolset" | "equip-toolset")
+            && Arc::ptr_eq(before.catalog(), view.catalog());
+        let definitions = is_asked_for.then(|| Definitions::of_new(&before, &view)).flatten();
+        let reads = view.scope().profile.reads;
+        Ok(reply::result(&result.to_string(), definitions.as_ref(), reads))
     }
 
     async fn list_saved(&self, asking: &Asking<'_>) -> Result<Value, Error> {
@@ -108,7 +115,7 @@ impl Gateway {
             return Err(Error::Control(format!("no toolset is named `{name}`; {hint}")));
         };
         let (toolset, mut told) = self.renew_pins(&view, toolset).await;
-        let info = self.change(asking.client, |view| {
+        let info = self.change(asking, |view| {
             let mut selection = view.selection().clone();
             selection.equipped = Some(Arc::clone(&toolset));
             let new = view.selecting(selection);
@@ -243,7 +250,7 @@ impl Gateway {
                 Ok(())
             })
             .await?;
-        self.change(asking.client, |view| {
+        self.change(asking, |view| {
             let mut selection = view.selection().clone();
             let key = selection.equipped.as_ref().map(|toolset| toolset.key());
             if let Some(saved) = key.and_then(|key| document.toolsets.get(&*key)) {
@@ -260,7 +267,7 @@ impl Gateway {
         asking: &Asking<'_>,
         is_such: impl Fn(&Toolset) -> bool,
     ) -> Result<Option<Box<str>>, Error> {
-        self.change(asking.client, |view| {
+        self.change(asking, |view| {
             let mut selection = view.selection().clone();
             let former = selection.equipped.take_if(|toolset| is_such(toolset));
             Ok((view.selecting(selection), former.map(|toolset| toolset.name.clone())))
@@ -287,13 +294,4 @@ impl Gateway {
 /// The agent that a caller has proven to be: toolsets are its.
 fn agent<'a>(asking: &Asking<'a>) -> Option<&'a str> {
     asking.client.caller.identity.agent.as_deref()
-}
-
-/// A result as text and as structure.
-fn structured(result: &Value) -> String {
-    let text = result.to_string();
-    let quoted = quote(&text);
-    format!(
-        r#"{{"content":[{{"type":"text","text":{quoted}}}],"structuredContent":{text},"isError":false}}"#
-    )
 }

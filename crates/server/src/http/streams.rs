@@ -135,6 +135,11 @@ impl Streams {
         self.state().open.values().any(Stream::is_read)
     }
 
+    /// Whether somebody reads what belongs to no request now.
+    pub fn is_standing_read(&self) -> bool {
+        self.state().open.values().any(|stream| stream.opened.is_some() && stream.is_read())
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -25,8 +25,8 @@ struct Share {
 }
 
 impl Cost {
-    /// For a client that comes to the usual place, as an agent if one is named; `None` where it would see nothing.
-    pub fn of(gateway: &Gateway, agent: Option<&str>) -> Option<Cost> {
+    /// For a client that comes to the usual place, as an agent and a program if these are named; `None` where it would see nothing.
+    pub fn of(gateway: &Gateway, agent: Option<&str>, client: Option<&str>) -> Option<Cost> {
         let caller = gateway::auth::local(agent);
         let place = gateway.place();
         let places: Vec<Place> = match gateway.stand(&place, &caller, None) {
@@ -39,6 +39,10 @@ impl Cost {
             }
         };
         let shown = places.iter().map(|place| {
+            let place = match client {
+                Some(program) => &gateway.place_for_program(place, program),
+                None => place,
+            };
             let client = gateway.connect(caller.clone(), Owner::Process, place);
             let share = Share::of_list(client.view().list(Kind::Tool));
             gateway.disconnect(&client);

@@ -52,6 +52,7 @@ impl Describer {
             method: record.method.into(),
             agent: record.client.caller.identity.agent.as_deref().map(cut),
             client: client(record, meta),
+            profile: record.view.scope().profile.known_name().map(Cow::Borrowed),
             session: format!("{}-{}", self.run, record.session()).into(),
             request: record.texts.id().and_then(text).map_or("".into(), cut),
             arguments: arguments.map_or_else(Shape::default, Shape::Of),

@@ -10,6 +10,7 @@ mod ceiling_attacks;
 mod ceilings;
 mod checks;
 mod client_files;
+mod client_profiles;
 mod command_line;
 mod conformance;
 mod connect_stdio;

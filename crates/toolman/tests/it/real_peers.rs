@@ -35,6 +35,8 @@ fn project(uri_style: &str) -> Folder {
     for (namespace, command) in servers {
         text += &format!("[[servers]]\nnamespace = \"{namespace}\"\ncommand = \"{command}\"\n");
     }
+    // The libraries can do more than most programs that are made with them.
+    text += "[clients.'{mcp,fastmcp*}']\nlists = 'at-once'\nreads = 'all'\nselection = 'session'\n";
     folder.with_tools_toml(&text)
 }
 

@@ -3,6 +3,8 @@
 use mcp::json;
 
 use super::{apply, definition};
+use crate::profile::Reads;
+use crate::surface::reply;
 use crate::testing::view;
 use crate::view::View;
 
@@ -124,19 +126,28 @@ fn same_name_on_and_off_is_refused() {
 }
 
 #[test]
-fn missing_and_mistyped_lists_are_named() {
-    // TA-22
+fn lists_are_taken_as_models_send_them() {
+    // TA-22: all four are demanded, though what is missing counts as empty.
+    let on = |arguments: &str| {
+        let told = call(UPSTREAMS, arguments);
+        assert!(told.starts_with("on: git_status\n"), "{told}");
+    };
+    on(r#"{"tools_on":["git_status"]}"#);
+    on(r#"{"tools_on":"git_status","tools_off":null,"resources_on":[]}"#);
+    on(r#"{"tools_on":"[\"git_status\"]","resources_off":"[]"}"#);
+    assert!(call(UPSTREAMS, "{}").starts_with("all four lists are empty"));
     assert_eq!(
-        call(UPSTREAMS, r#"{"tools_on":["git_log"]}"#),
-        "`tools_off` is missing; pass all four lists, empty where nothing changes"
-    );
-    assert_eq!(
-        call(
-            UPSTREAMS,
-            r#"{"tools_on":"git_log","tools_off":[],"resources_on":[],"resources_off":[]}"#
-        ),
+        call(UPSTREAMS, r#"{"tools_on":{"git_log":true}}"#),
         "`tools_on` must be a list of names (strings)"
     );
+    for all in ["git_*", "git:*", "git.*", "git__*"] {
+        let told = call(UPSTREAMS, &lists(all, "", "", ""));
+        assert!(told.starts_with("on: git_log, git_status\n"), "{all}: {told}");
+    }
+    for wrong in ["*", "_*", "gi*", "git*", "git_lo*"] {
+        let told = call(UPSTREAMS, &lists(wrong, "", "", ""));
+        assert!(told.starts_with(&format!("no tool is named `{wrong}`")), "{told}");
+    }
     let many = vec!["x"; 1_001].join(" ");
     assert_eq!(
         call(UPSTREAMS, &lists("", &many, "", "")),
@@ -150,8 +161,7 @@ fn what_was_switched_on_comes_with_its_definitions() {
     let view = view(UPSTREAMS, &[]);
     let arguments = lists("git_log", "", "git_repo://{id}", "");
     let done = apply(&view, Some(arguments.as_bytes())).unwrap();
-    assert_eq!(
-        done.definitions.unwrap(),
-        r#"{"tools":[{"name":"git_log","description":"about log","inputSchema":{}}],"resourceTemplates":[{"uriTemplate":"git_repo://{id}","description":"about repo://{id}","inputSchema":{}}]}"#
-    );
+    let result = reply::result("{}", done.definitions.as_ref(), Reads::Everything);
+    let told = r#"{"tools":[{"name":"git_log","description":"about log","inputSchema":{}}],"resourceTemplates":[{"uriTemplate":"git_repo://{id}","description":"about repo://{id}","inputSchema":{}}]}"#;
+    assert!(result.contains(&json::quote(told)), "{result}");
 }
