@@ -9,6 +9,10 @@ use tokio::sync::oneshot;
 
 use super::{Server, tool};
 
+/// Tools that answer otherwise than one should.
+const MISDEEDS: [&str; 9] =
+    ["twice", "wrong_id", "garbage", "huge", "nan", "both", "text_id", "pretty", "null_error"];
+
 impl Server {
     /// Makes other tools of all of them.
     fn mutate(&self, id: &Raw) {
@@ -44,9 +48,8 @@ impl Server {
                 tokio::time::sleep(Duration::from_millis(arguments["ms"].as_u64().unwrap())).await;
                 self.echo(&id, "{}", "null");
             }
-            "twice" | "wrong_id" | "garbage" | "huge" | "nan" | "both" | "text_id" | "pretty"
-            | "null_error" => {
-                self.misbehave(&name, &id, &arguments, &meta);
+            misdeed if MISDEEDS.contains(&misdeed) => {
+                self.misbehave(misdeed, &id, &arguments, &meta);
             }
             "progress" => self.report_progress(&id, &meta, Duration::ZERO).await,
             "stroll" => self.report_progress(&id, &meta, Duration::from_millis(300)).await,
