@@ -242,7 +242,7 @@ async fn gateway_that_lets_nobody_in_fails_the_handshake_with_the_reason() {
 async fn gateway_hears_which_program_the_agent_uses() {
     let site = Site::start(Manners::new(Dialect::Legacy, Script::with_tools(["echo"]))).await;
     let folder = Folder::new(TOOLMAN);
-    let mut command = folder.command(&["connect-stdio", "--url", &site.url().to_string()]);
+    let mut command = folder.command(&["connect-stdio", "--url", &site.url()]);
     command.env("TOOLMAN_TOKEN", TOKEN);
     let mut bridge = Bridge::start(command);
     bridge.client.initialize(json!({})).await;
