@@ -120,6 +120,7 @@ fn settings(cli: &Cli, connect: &ConnectStdio) -> anyhow::Result<Settings> {
         era: EraChoice::Only(Era::Legacy),
         restart: Restart::OnFailure { delay_max: RETRY_MAX },
         call_timeout: call_timeout()?,
+        timeout_setting: "MCP_WRAPPER_TIMEOUT",
         ..UpstreamSettings::new("gateway".parse()?, Launch::Url(remote))
     };
     let member = Member { namespace: Namespace::default(), upstream };

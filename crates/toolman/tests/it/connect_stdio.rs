@@ -186,7 +186,12 @@ async fn silence_of_the_gateway_ends_a_call_after_the_time_that_was_given() {
     bridge.client.initialize(json!({})).await;
     let silent = bridge.client.call("a_never", json!({})).await;
     let said = silent["content"][0]["text"].as_str().unwrap();
-    assert!(said.contains("upstream `gateway` was silent for 200ms"), "{said}");
+    assert!(
+        said.contains(
+            "upstream `gateway` was silent for 200ms; see its log, or raise `MCP_WRAPPER_TIMEOUT`"
+        ),
+        "{said}"
+    );
     bridge.leave().await;
 }
 
