@@ -4,6 +4,7 @@
 
 pub mod ceiling;
 pub mod error;
+pub mod expansion;
 pub mod exposure;
 pub mod narrowing;
 pub mod patterns;

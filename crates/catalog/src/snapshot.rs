@@ -14,8 +14,8 @@ use mcp::json;
 use mcp::names::{Namespace, NamespacedName, UpstreamName, UriStyle};
 use mcp::rpc::Raw;
 use mcp::text::is_hidden;
-use mcp::uri_template::UriTemplate;
 
+use crate::expansion::Template;
 use crate::exposure::Exposure;
 use crate::patterns::Patterns;
 use crate::policy::Subject;
@@ -80,18 +80,11 @@ pub struct Item {
     pub toolsets: Vec<ToolsetPlace>,
     /// The arguments of a tool that are mirrored into header fields.
     pub param_headers: Vec<ParamHeader>,
-    template: Option<Template>,
+    pub(crate) template: Option<Template>,
     /// The definition as the upstream gave it.
     source: Raw,
     ref_id: OnceLock<RefId>,
     legacy_hashes: OnceLock<Vec<String>>,
-}
-
-#[derive(Clone, Debug)]
-struct Template {
-    matcher: UriTemplate,
-    /// What may stand before an expanded URI, longest first.
-    prefixes: Vec<String>,
 }
 
 /// An exposed name that two upstreams claim; the one listed first keeps it.
@@ -151,6 +144,7 @@ pub struct Catalog {
     exposure: Exposure,
     allows_stale_references: bool,
     requires: Requirements,
+    mixes_links: bool,
 }
 
 /// What a spelling means in the catalog.
@@ -184,7 +178,14 @@ impl Catalog {
                 Kind::Prompt => &mut catalog.prompts,
             } = shelf;
         }
+        catalog.mixes_links = offers.iter().any(|offer| offer.upstream != offers[0].upstream)
+            && !(catalog.resources.items.is_empty() && catalog.templates.items.is_empty());
         catalog
+    }
+
+    /// Whether a link that a server gives could be taken for another server's.
+    pub fn mixes_links(&self) -> bool {
+        self.mixes_links
     }
 
     /// All items of a kind in listing order.
@@ -239,33 +240,6 @@ impl Catalog {
         let shelf = self.shelf(kind);
         let places = shelf.aliases.get(asked).map(Places::as_slice).unwrap_or_default();
         places.iter().map(|at| &shelf.items[*at]).collect()
-    }
-
-    /// The template that `uri` was expanded from, of those that count, with the URI to ask its
-    /// upstream for.
-    pub fn expanded_from<'a, 'u>(
-        &'a self,
-        uri: &'u str,
-        counts: impl Fn(&Item) -> bool,
-    ) -> Option<(&'a Item, &'u str)> {
-        let fits = |item: &'a Item| {
-            let template = item.template.as_ref()?;
-            let bare = |prefix: &String| uri.strip_prefix(prefix.as_str());
-            let bare = template.prefixes.iter().filter_map(bare);
-            let bare = bare.into_iter().find(|bare| template.matcher.fits(bare))?;
-            let prefixed = uri.len() - bare.len();
-            Some((prefixed + template.matcher.literal_len(), item, bare))
-        };
-        // Of equals the first in listing order: `max_by_key` would take the last.
-        let best = self
-            .templates
-            .items
-            .iter()
-            .rev()
-            .filter(|item| counts(item))
-            .filter_map(fits)
-            .max_by_key(|fit| fit.0)?;
-        Some((best.1, best.2))
     }
 
     fn shelf(&self, kind: Kind) -> &Shelf {
@@ -444,26 +418,13 @@ impl Item {
             starts_on: rules.starts_on.matches(offer.upstream, &names),
             toolsets: offer.toolset.map(|(place, _)| place).into_iter().collect(),
             param_headers: definition.param_headers().to_vec(),
-            template: (kind == Kind::Template).then(|| Template {
-                matcher: UriTemplate::parse(definition.name()),
-                prefixes: prefixes(offer),
-            }),
+            template: (kind == Kind::Template).then(|| Template::of(definition, offer, rules)),
             source: definition.raw().clone(),
             ref_id: OnceLock::new(),
             legacy_hashes: OnceLock::new(),
             name,
         }
     }
-}
-
-fn prefixes(offer: &Offer<'_>) -> Vec<String> {
-    let mut prefixes: Vec<String> =
-        UriStyle::ALL.iter().map(|style| offer.namespace.prefix(*style)).collect();
-    prefixes.push(format!("{}_", offer.upstream));
-    prefixes.push(String::new());
-    prefixes.sort_by_key(|prefix| std::cmp::Reverse(prefix.len()));
-    prefixes.dedup();
-    prefixes
 }
 
 /// A description on one line without hidden characters, cut at [`SUMMARY_CHARS`].

@@ -16,6 +16,8 @@ pub const PATTERNS_MAX: usize = 10_000;
 pub const TOKEN_CHARS_MIN: usize = 16;
 /// A session that was not used for this long is forgotten, unless another time is written.
 pub const SESSION_TTL: Duration = Duration::from_hours(24);
+/// The same, as long as it can be: thirty days.
+pub const SESSION_TTL_HOURS_MAX: f64 = 720.0;
 /// Longest wait that can be configured.
 pub const DURATION_MAX: Duration = Duration::from_hours(24);
 /// How long the audit trail is kept, unless another time is written.
