@@ -69,8 +69,8 @@ impl Ceiling {
                 continue;
             }
             let subject = Subject::of(item);
-            let is_chosen =
-                item.kind != Kind::Tool || bounds.is_none_or(|bounds| bounds.holds(&subject));
+            let is_chosen = item.kind != Kind::Tool
+                || bounds.is_none_or(|bounds| bounds.holds(item.kind, &subject));
             if !is_chosen {
                 continue;
             }

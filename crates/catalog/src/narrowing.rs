@@ -6,6 +6,8 @@
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 
+use mcp::items::Kind;
+
 use crate::patterns::Patterns;
 use crate::policy::Subject;
 use crate::toolset::{ToolsetPlace, Toolsets};
@@ -17,8 +19,8 @@ pub struct Narrowing {
     tools: BTreeSet<Box<str>>,
     /// The tools that are named by themselves.
     singles: Patterns,
-    /// All that is chosen.
-    patterns: Patterns,
+    /// What is in the toolsets.
+    groups: Patterns,
 }
 
 impl Narrowing {
@@ -36,11 +38,11 @@ impl Narrowing {
         }
         let names: Vec<_> = tools.iter().collect();
         let singles = Patterns::parse(&names).ok()?;
-        let mut patterns = singles.clone();
+        let mut groups = Patterns::default();
         for (_, toolset) in known.iter().filter(|(place, _)| toolsets.contains(place)) {
-            patterns = patterns.or(&toolset.patterns);
+            groups = groups.or(&toolset.patterns);
         }
-        Some(Narrowing { toolsets, tools, singles, patterns })
+        Some(Narrowing { toolsets, tools, singles, groups })
     }
 
     /// Whether no toolset that is there, and no tool, was chosen.
@@ -48,8 +50,9 @@ impl Narrowing {
         self.toolsets.is_empty() && self.tools.is_empty()
     }
 
-    pub fn holds(&self, item: &Subject<'_>) -> bool {
-        self.patterns.matches(item.server, item.names())
+    /// Whether an item is chosen. Names mean tools; resources and prompts are chosen by their toolsets alone.
+    pub fn holds(&self, kind: Kind, item: &Subject<'_>) -> bool {
+        self.groups.matches(item.server, item.names()) || kind == Kind::Tool && self.names(item)
     }
 
     /// Whether an item is named by itself, not by a toolset.
@@ -70,9 +73,9 @@ impl Narrowing {
         format!("toolsets={}&tools={}", toolsets.join(","), tools.join(","))
     }
 
-    /// Everything that is chosen, as patterns.
-    pub fn patterns(&self) -> &Patterns {
-        &self.patterns
+    /// The toolsets' own patterns.
+    pub fn groups(&self) -> &Patterns {
+        &self.groups
     }
 
     /// The tools that are named by themselves, as patterns.

@@ -386,7 +386,7 @@ impl Begun {
     fn of(choice: &Narrowing, catalog: &Catalog, scope: &Scope) -> Begun {
         let items = Kind::ALL.into_iter().flat_map(|kind| catalog.items(kind));
         if scope.surface != Surface::Dynamic {
-            let chosen = items.filter(|item| choice.holds(&Subject::of(item)));
+            let chosen = items.filter(|item| choice.holds(item.kind, &Subject::of(item)));
             return Begun(chosen.map(|item| (item.kind, item.place)).collect());
         }
         // Whole toolsets are enabled. A single tool is shown once, for the first toolset that it is in.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use catalog::toolset::{Owner, Toolset};
 
-use crate::limits::TOOLSETS_PER_AGENT_MAX;
+use crate::limits::{TOOLSETS_OF_AGENTS_MAX, TOOLSETS_PER_AGENT_MAX};
 
 /// What a new toolset has as its version, as hypertool's have.
 pub const VERSION: &str = "1.0.0";
@@ -41,6 +41,9 @@ impl Document {
             return Err(format!(
                 "{TOOLSETS_PER_AGENT_MAX} toolsets are saved; delete one of them first"
             ));
+        }
+        if is_owned && self.toolsets.len() >= TOOLSETS_OF_AGENTS_MAX {
+            return Err("too many toolsets are saved; have the operator delete some".to_owned());
         }
         self.toolsets.insert(key, Arc::new(toolset));
         Ok(())

@@ -41,8 +41,12 @@ pub const CONTEXTS_MAX: usize = 1_000;
 pub const CONTEXT_BYTES_MAX: usize = 16 * 1024;
 /// Toolsets that one agent may save.
 pub const TOOLSETS_PER_AGENT_MAX: usize = 100;
+/// Toolsets that there may be when an agent saves one more; the operator may save some further ones.
+pub const TOOLSETS_OF_AGENTS_MAX: usize = 900;
 /// Callers whose selections are remembered; of more, those that were changed least lately are forgotten.
 pub const SELECTIONS_MAX: usize = 4_096;
+/// Of these, how many one caller may have: at other places, or for clients that it tells apart.
+pub const SELECTIONS_PER_CALLER_MAX: usize = 256;
 /// Bytes of the names in a selection that is kept for the next start.
 pub const SELECTION_BYTES_MAX: usize = 256 * 1024;
 /// How long a changed selection waits for others, so that all are written at once.

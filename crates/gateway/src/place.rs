@@ -117,7 +117,7 @@ impl Gateway {
             scope.surface != Surface::Dynamic
                 || item.toolsets.iter().any(|place| exposure.permits(*place))
         };
-        if items.any(|item| can_be(item) && choice.holds(&Subject::of(item))) {
+        if items.any(|item| can_be(item) && choice.holds(item.kind, &Subject::of(item))) {
             return true;
         }
         let members = self.members();
@@ -126,7 +126,9 @@ impl Gateway {
             !matches!(upstream.status().phase, Phase::Ready)
                 && scope.holds(namespace)
                 && self.is_shown(&view, namespace, upstream)
-                && may_concern(&members.list, choice.patterns(), member)
+                && [choice.groups(), choice.singles()]
+                    .into_iter()
+                    .any(|patterns| may_concern(&members.list, patterns, member))
         })
     }
 

@@ -19,7 +19,7 @@ use upstream::context::Context;
 use crate::auth::Identity;
 use crate::client::{Client, Owner};
 use crate::dispatch::Asking;
-use crate::limits::{NAME_BYTES_MAX, SELECTIONS_MAX};
+use crate::limits::{NAME_BYTES_MAX, SELECTIONS_MAX, SELECTIONS_PER_CALLER_MAX};
 use crate::place::Place;
 use crate::refresh::changed_lists;
 use crate::{Clients, Gateway};
@@ -207,14 +207,22 @@ impl Clients {
         }
     }
 
-    /// Remembers what a caller has chosen; of too many, what was changed least lately is forgotten.
+    /// Remembers what a caller has chosen. Of too many, what was changed least lately is forgotten: of the same caller
+    /// first, so that nobody costs others their selections.
     fn remember(&mut self, holder: &Holder, selection: &Selection) {
         self.last_change += 1;
         let held = Held { selection: selection.clone(), changed: self.last_change };
-        if !self.selections.contains_key(holder) && self.selections.len() >= SELECTIONS_MAX {
-            let oldest = self.selections.iter().min_by_key(|(_, held)| held.changed);
-            let oldest = oldest.map(|(holder, _)| holder.clone());
-            oldest.and_then(|oldest| self.selections.remove(&oldest));
+        if !self.selections.contains_key(holder) {
+            let is_own = |other: &&Holder| other.identity == holder.identity;
+            let own = self.selections.keys().filter(is_own).count();
+            let has_too_many = own >= SELECTIONS_PER_CALLER_MAX;
+            if has_too_many || self.selections.len() >= SELECTIONS_MAX {
+                let known = self.selections.iter();
+                let known = known.filter(|(other, _)| !has_too_many || is_own(other));
+                let oldest = known.min_by_key(|(_, held)| held.changed);
+                let oldest = oldest.map(|(oldest, _)| oldest.clone());
+                oldest.and_then(|oldest| self.selections.remove(&oldest));
+            }
         }
         self.selections.insert(holder.clone(), held);
     }

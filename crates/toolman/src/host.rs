@@ -16,8 +16,6 @@ use config::fault::Fault;
 use config::http::Http;
 use config::variables::Variables;
 use config::{Config, Route};
-use gateway::library::InMemory;
-use gateway::selections::Keeper;
 use gateway::{Gateway, Member, Pace, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -168,23 +166,17 @@ impl Plan {
             upstream: server.settings,
         };
         let spoken = variables.versions.clone().or_else(|| config.http.supported_versions.clone());
+        let performance = config.performance;
+        let upstreams = config.servers.into_iter().map(member).collect();
         let settings = Settings {
             spoken: spoken.unwrap_or_default(),
-            upstreams: config.servers.into_iter().map(member).collect(),
             rules: config.rules,
             policies: config.rulebook.policies,
             permissions: config.permissions,
             profiles: config.profiles,
             session_context: config.session_context,
-            library: Arc::new(InMemory::default()),
-            keeper: None,
-            inventories: None,
-            pace: Pace {
-                calls_at_once: config.performance.calls_at_once,
-                remembers: config.performance.cached,
-            },
-            surface: config.surface,
-            own_name: None,
+            pace: Pace { calls_at_once: performance.calls_at_once, remembers: performance.cached },
+            ..Settings::new(config.surface, upstreams)
         };
         let Config { http, endpoints, routes, audit, dock, folders, .. } = config;
         let audit = audit_said(audit, config.rulebook.audits_all);
@@ -267,9 +259,9 @@ impl Plan {
         }
         let has_folders = self.has_folders();
         let library = Arc::new(Library::of(cli));
-        let keeper = Some(Arc::clone(&library) as Arc<dyn Keeper>);
         let inventories = data_dir::inventories(cli);
-        let mut settings = Settings { library, keeper, inventories, ..self.settings };
+        let mut settings =
+            Settings { keeper: Some(library.clone()), library, inventories, ..self.settings };
         let safe = self.safe.or_else(|| safe::open(cli));
         let above = Above::find();
         above.check_depth()?;

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant, SystemTime};
 use audit::calendar;
 use catalog::toolset::{Owner, Toolset};
 use config::library::{Bundle, bundle, bytes, saved, text_at};
+use config::limits::LIBRARY_BYTES_MAX;
 use gateway::library::{Document, Store};
 
 use crate::cli::Cli;
@@ -107,6 +108,10 @@ impl Store for Library {
         if !is_same(&before, &after) {
             stamp(&before, &mut after);
             let text = rewritten(&members, &before, &after);
+            if text.len() as u64 > LIBRARY_BYTES_MAX {
+                let most = LIBRARY_BYTES_MAX >> 20;
+                return Err(format!("all toolsets would be over {most} MiB; delete some first"));
+            }
             changes.push(Fresh::write(&folder.join("toolsets.json"), &text)?);
         }
         if after.last_equipped != before.last_equipped {

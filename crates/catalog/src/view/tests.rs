@@ -5,11 +5,13 @@ use std::sync::Arc;
 use mcp::items::Kind;
 
 use super::View;
+use crate::narrowing::Narrowing;
 use crate::profile::{Lists, Profile};
 use crate::scope::Scope;
 use crate::selection::Selection;
 use crate::surface::{Inactive, Surface};
 use crate::testing::catalog;
+use crate::toolset::Toolsets;
 
 fn view(upstreams: &str, starts_on: &[&str], inactive: Inactive) -> View {
     let catalog = catalog(upstreams, starts_on);
@@ -140,4 +142,20 @@ fn choice_is_of_the_item_whatever_it_is_called() {
     let renamed = renamed.selecting(selection);
     assert_eq!(names(&renamed, Kind::Tool), ["toolman_activate", "h_log"]);
     assert_eq!(names(&renamed, Kind::Resource), ["h_r://a"]);
+}
+
+#[test]
+fn names_that_are_chosen_while_connecting_are_those_of_tools() {
+    let catalog = catalog("git: log status r://a r://b", &["git_status", "git_r://b"]);
+    let chosen = Narrowing::of(&Toolsets::default(), [].into_iter(), ["*log", "*a"].into_iter());
+    let narrowing = chosen.map(Arc::new);
+    let scope =
+        |surface| Arc::new(Scope { surface, narrowing: narrowing.clone(), ..Scope::default() });
+    let view = View::new(catalog, Arc::default(), Selection::default(), scope(Surface::default()));
+    assert_eq!(names(&view, Kind::Tool), ["toolman_activate", "git_log"]);
+    assert_eq!(names(&view, Kind::Resource), ["git_r://b"], "as if nothing was chosen");
+    let mut selection = Selection::default();
+    view.items(Kind::Tool)
+        .for_each(|tool| selection.switch(tool, tool.origin.name.starts_with('s')));
+    assert_eq!(names(&view.selecting(selection), Kind::Tool), ["toolman_activate", "git_status"]);
 }

@@ -7,15 +7,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use config::library::text_at;
 use gateway::auth::Identity;
+use gateway::limits::{SELECTIONS_MAX, SELECTIONS_PER_CALLER_MAX};
 use gateway::selections::{Holder, Keeper, Kept};
 use mcp::items::Kind;
 use serde::{Deserialize, Serialize};
 
 use super::{Fresh, Library, lock};
 
-/// Callers that are kept; of more, those that have changed nothing for longest are left out.
-const KEPT_MAX: usize = 4_096;
-/// Bytes of the file; beyond, these are left out too.
+/// Bytes of the file; beyond, those that have changed nothing for longest are left out.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
 
 #[derive(Debug, Default, Deserialize, Serialize)]
@@ -69,7 +68,13 @@ impl Keeper for Library {
         let former: Vec<_> = former.into_iter().filter(is_other).collect();
         entries.extend(former);
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.changed));
-        entries.truncate(KEPT_MAX);
+        let mut counts: BTreeMap<_, usize> = BTreeMap::new();
+        entries.retain(|entry| {
+            let count = counts.entry((entry.agent.clone(), entry.client.clone())).or_default();
+            *count += 1;
+            *count <= SELECTIONS_PER_CALLER_MAX
+        });
+        entries.truncate(SELECTIONS_MAX);
         let mut bytes = 0;
         let mut lines = Vec::new();
         for entry in &entries {
