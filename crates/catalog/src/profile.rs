@@ -76,6 +76,20 @@ pub enum Belongs {
     Principal,
 }
 
+/// By what clients are told apart that have shown the same proof.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToldApart {
+    /// They are not.
+    #[default]
+    No,
+    /// By the name in their `clientInfo`.
+    ByName,
+    /// By the id that they give when they connect.
+    ById,
+    /// The same, and nobody is served without one.
+    ByRequiredId,
+}
+
 impl Default for Profile {
     /// What is right for all that nothing is known of.
     fn default() -> Profile {
@@ -121,6 +135,9 @@ pub struct Change {
 /// All profiles: those that are shipped, and what the operator says.
 #[derive(Clone, Debug, Default)]
 pub struct Profiles {
+    /// Whom selections belong to, where the operator has said so for all.
+    pub selection: Option<Belongs>,
+    pub told_apart: ToldApart,
     pub overrides: Arc<[Override]>,
 }
 
@@ -128,6 +145,7 @@ impl Profiles {
     /// The profile of a client by the name and version in its `clientInfo`.
     pub fn of(&self, name: &str, version: &str) -> Profile {
         let mut profile = known::find(name, version);
+        profile.selection = self.selection.unwrap_or(profile.selection);
         let holding = self.overrides.iter().filter(|known| known.clients.is_match(name));
         holding.for_each(|known| known.change.apply(&mut profile));
         profile

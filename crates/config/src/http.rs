@@ -19,6 +19,8 @@ pub struct Http {
     pub tls: Option<(PathBuf, PathBuf)>,
     pub allowed_origins: Vec<String>,
     pub allowed_hosts: Vec<String>,
+    /// What may stand before every path.
+    pub base_path: Option<String>,
     pub legacy_sse: Option<bool>,
     pub session_ttl: Option<Duration>,
     pub supported_versions: Option<Spoken>,

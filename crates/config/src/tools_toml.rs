@@ -1,6 +1,7 @@
 //! `tools.toml`, the native format.
 
 mod audit;
+mod clients;
 mod dock;
 mod endpoints;
 pub mod http;
@@ -13,7 +14,6 @@ mod texts;
 mod tokens;
 
 use catalog::patterns::Patterns;
-use catalog::profile::Profiles;
 use catalog::scope::Scope;
 use catalog::snapshot::Rules;
 use catalog::surface::{Inactive, Surface};
@@ -33,8 +33,15 @@ use crate::{
 };
 
 /// The keys that are often written below `[[servers]]` by mistake.
-const TOP_KEYS: [&str; 5] =
-    ["active_toolsets", "surface", "inactive", "unlisted_calls", "uri_style"];
+const TOP_KEYS: [&str; 7] = [
+    "active_toolsets",
+    "distinguish_clients",
+    "inactive",
+    "selection",
+    "surface",
+    "unlisted_calls",
+    "uri_style",
+];
 
 /// Reads the file's table. What is returned counts only if no fault was found.
 pub fn read(
@@ -69,6 +76,7 @@ pub fn rest(
         value.choice(&styles, faults)
     });
     let (surfaces, surface) = surfaces(&mut top, usual, faults);
+    let profiles = clients::read(&mut top, faults);
     let http = top.get("http").map(|value| http::read(&value, surroundings, faults));
     let mut http = http.unwrap_or_default();
     if let Some(value) = top.get("tokens") {
@@ -112,7 +120,7 @@ pub fn rest(
         surface,
         rulebook,
         permissions: permissions.unwrap_or_default(),
-        profiles: Profiles::default(),
+        profiles,
         performance: Performance::default(),
         session_context: None,
         tasks,

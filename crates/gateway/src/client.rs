@@ -1,17 +1,15 @@
 //! One connected client: its handshake, its view, what is under way for it.
 
 mod outlet;
+mod underway;
 
 use std::collections::BTreeSet;
-use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::Poll;
 
 use bytes::Bytes;
 use catalog::view::View;
 use foldhash::{HashMap, HashMapExt as _};
-use futures_util::task::AtomicWaker;
 use mcp::abilities::Abilities;
 use mcp::items::Kind;
 use mcp::log_level::LogLevel;
@@ -30,10 +28,14 @@ use crate::listeners::Listeners;
 use crate::logs;
 use crate::origins::Origins;
 use crate::outbox::Outbox;
+use crate::place::Place;
+use crate::selections::Holding;
 
 pub use outlet::Outlet;
+use underway::Cancellation;
+pub(crate) use underway::Underway;
 
-/// Whom a client's selection belongs to.
+/// By what a client is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// The one client of this process, on stdio: what no call tells for whom it is, is for it.
@@ -69,6 +71,10 @@ pub struct Client {
     pub caller: Caller,
     /// What it has said for servers of its own.
     pub(crate) context: Option<Arc<Context>>,
+    /// The id that it has given when it connected, where ids count.
+    pub(crate) label: Option<Arc<str>>,
+    /// Whose its selection is, if it is not this session's alone.
+    holding: OnceLock<Holding>,
     stage: watch::Sender<Stage>,
     introduction: OnceLock<Introduction>,
     /// Set once it is known which program it is.
@@ -132,7 +138,8 @@ struct PendingAsk {
 impl Client {
     pub(crate) fn new(
         id: u64,
-        (caller, context): (Caller, Option<Arc<Context>>),
+        caller: Caller,
+        place: &Place,
         owner: Owner,
         view: Arc<View>,
         lost_notices: Arc<AtomicU64>,
@@ -153,7 +160,9 @@ impl Client {
             id,
             owner,
             caller,
-            context,
+            context: place.context.clone(),
+            label: place.label.clone(),
+            holding: OnceLock::new(),
             stage: watch::Sender::new(stage),
             introduction,
             is_recognised: AtomicBool::new(owner == Owner::Principal),
@@ -180,6 +189,16 @@ impl Client {
             listeners: Mutex::default(),
             origins: Origins::default(),
         }
+    }
+
+    /// Whose its selection is, if it is not this session's alone.
+    pub(crate) fn holding(&self) -> Option<&Holding> {
+        self.holding.get()
+    }
+
+    /// Shares a selection from now on.
+    pub(crate) fn hold(&self, holding: Holding) {
+        _ = self.holding.set(holding);
     }
 
     pub fn introduction(&self) -> Option<&Introduction> {
@@ -445,44 +464,5 @@ impl Drop for Introducing<'_> {
     fn drop(&mut self) {
         let is_done = self.0.introduction().is_some();
         self.0.stage.send_replace(if is_done { Stage::Introduced } else { Stage::New });
-    }
-}
-
-/// A request under way; forgotten when dropped.
-pub(crate) struct Underway<'a> {
-    client: &'a Client,
-    key: CallKey,
-    cancellation: Arc<Cancellation>,
-}
-
-impl Underway<'_> {
-    /// Waits until the client cancels the request.
-    pub async fn cancelled(&self) {
-        let Cancellation { is_due, waiter } = &*self.cancellation;
-        poll_fn(|context| {
-            waiter.register(context.waker());
-            if is_due.load(Ordering::Acquire) { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
-    }
-}
-
-/// Ends one request; there is one task that waits for it.
-#[derive(Debug, Default)]
-struct Cancellation {
-    is_due: AtomicBool,
-    waiter: AtomicWaker,
-}
-
-impl Cancellation {
-    fn cancel(&self) {
-        self.is_due.store(true, Ordering::Release);
-        self.waiter.wake();
-    }
-}
-
-impl Drop for Underway<'_> {
-    fn drop(&mut self) {
-        self.client.state().calls.remove(&self.key);
     }
 }

@@ -17,7 +17,6 @@ use crate::Gateway;
 use crate::client::Client;
 use crate::dispatch::Asking;
 use crate::error::Error;
-use crate::refresh::changed_lists;
 
 impl Gateway {
     /// Carries out a call of a control tool.
@@ -33,7 +32,7 @@ impl Gateway {
             Surface::Dynamic | Surface::Static => {
                 self.control_dynamic(asking, params.name(), arguments).await?
             }
-            _ => activate_items(asking, arguments)?,
+            _ => self.activate_items(asking, arguments)?,
         };
         let result = Raw::trusted(result);
         Ok(Outcome::Result(match asking.era {
@@ -41,37 +40,27 @@ impl Gateway {
             Era::Modern => translate::complete(&result, false),
         }))
     }
-}
 
-/// Gives a client another view, made of the one it has, and tells it which lists differ.
-fn change<T>(
-    client: &Arc<Client>,
-    make: impl FnOnce(&View) -> Result<(View, T), String>,
-) -> Result<T, Error> {
-    try_change(client, make).map_err(Error::Control)
-}
+    /// Carries out a call of `toolman_activate`.
+    fn activate_items(
+        &self,
+        asking: &Asking<'_>,
+        arguments: Option<&str>,
+    ) -> Result<String, Error> {
+        let activation = self.change(asking.client, |view| {
+            let activation = activate::apply(view, arguments.map(str::as_bytes))?;
+            Ok((view.selecting(activation.selection.clone()), activation))
+        })?;
+        let result = Ok(activation.confirmation.as_str());
+        Ok(verdict::tool_result(result, activation.definitions.as_deref()))
+    }
 
-/// The same, where what is wrong is told in another manner.
-fn try_change<T, E>(
-    client: &Arc<Client>,
-    make: impl FnOnce(&View) -> Result<(View, T), E>,
-) -> Result<T, E> {
-    let (made, kinds) = client.change_view(|view| {
-        let (new, made) = make(view)?;
-        let kinds = changed_lists(view, &new);
-        *view = Arc::new(new);
-        Ok((made, kinds))
-    })?;
-    client.announce(&kinds);
-    Ok(made)
-}
-
-/// Carries out a call of `toolman_activate`.
-fn activate_items(asking: &Asking<'_>, arguments: Option<&str>) -> Result<String, Error> {
-    let activation = change(asking.client, |view| {
-        let activation = activate::apply(view, arguments.map(str::as_bytes))?;
-        Ok((view.selecting(activation.selection.clone()), activation))
-    })?;
-    let result = Ok(activation.confirmation.as_str());
-    Ok(verdict::tool_result(result, activation.definitions.as_deref()))
+    /// Gives a client another view, made of the one it has; the error is for the model.
+    fn change<T>(
+        &self,
+        client: &Arc<Client>,
+        make: impl FnOnce(&View) -> Result<(View, T), String>,
+    ) -> Result<T, Error> {
+        self.try_change(client, make).map_err(Error::Control)
+    }
 }

@@ -185,12 +185,12 @@ impl Gateway {
                 let unknown = |refusal| self.why_unknown(view, params.name(), refusal);
                 let target = target.map_err(unknown)?;
                 let answer = self.use_item(asking, view, "tools/call", params, &target).await?;
-                self.note_links(asking, view, &target, &answer);
+                asking.note_links(view, &target, &answer);
                 Ok(answer)
             }
             "resources/read" => {
                 let params = asking.request.subject("resources/read")?;
-                let target = self.resolve_read(asking, view, params.name())?;
+                let target = asking.resolve_read(view, params.name())?;
                 self.check_expanded(view, params.name(), &target)?;
                 self.use_item(asking, view, "resources/read", params, &target).await
             }
@@ -198,7 +198,7 @@ impl Gateway {
                 let params = asking.request.subject("prompts/get")?;
                 let target = view.resolve(Kind::Prompt, params.name())?;
                 let answer = self.use_item(asking, view, "prompts/get", params, &target).await?;
-                self.note_links(asking, view, &target, &answer);
+                asking.note_links(view, &target, &answer);
                 Ok(answer)
             }
             "completion/complete" => {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use catalog::patterns::Patterns;
 use catalog::snapshot::Rules;
 use catalog::surface::Surface;
 use catalog::toolset::{Toolset, ToolsetPlace};
@@ -71,12 +72,21 @@ pub(crate) fn among(upstreams: &[(Namespace, Upstream)], rules: &Rules) -> Vec<A
 pub(crate) fn may_hold(
     upstreams: &[(Namespace, Upstream)],
     toolset: &Toolset,
+    member: &(Namespace, Upstream),
+) -> bool {
+    may_concern(upstreams, &toolset.patterns, member)
+}
+
+/// The same of patterns.
+pub(crate) fn may_concern(
+    upstreams: &[(Namespace, Upstream)],
+    patterns: &Patterns,
     (namespace, upstream): &(Namespace, Upstream),
 ) -> bool {
     let others = upstreams.iter().filter(|(_, other)| other.name() != upstream.name());
     let others: Vec<_> =
         others.flat_map(|(namespace, other)| [namespace.as_str(), other.name().as_str()]).collect();
-    toolset.patterns.may_concern(&[namespace.as_str(), upstream.name().as_str()], &others)
+    patterns.may_concern(&[namespace.as_str(), upstream.name().as_str()], &others)
 }
 
 impl Gateway {
@@ -146,7 +156,13 @@ impl Gateway {
     fn is_needed(&self, lazy: &Lazy, view: &View) -> bool {
         let may_hold = |place: &ToolsetPlace| lazy.toolsets.contains(place);
         let is_selected = match view.scope().surface {
-            Surface::Dynamic | Surface::Static => view.selection().enabled.iter().any(may_hold),
+            Surface::Dynamic | Surface::Static => {
+                view.selection().enabled.iter().any(may_hold)
+                    || view.scope().beginning().is_some_and(|choice| {
+                        let member = (lazy.namespace.clone(), lazy.upstream.clone());
+                        may_concern(&self.members().list, choice.singles(), &member)
+                    })
+            }
             Surface::Permission => {
                 view.scope().rights.grants().unwrap_or_default().iter().any(may_hold)
             }

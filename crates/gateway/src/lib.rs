@@ -22,6 +22,7 @@ pub mod own_tools;
 pub mod place;
 pub mod refresh;
 pub mod request;
+pub mod selections;
 
 mod arguments;
 mod consent;
@@ -78,6 +79,7 @@ use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::place::Place;
 use crate::refresh::Ground;
+use crate::selections::{Held, Holder, Keeper, Selections};
 use crate::tasks::Tasks;
 use crate::watches::Watch;
 
@@ -95,6 +97,8 @@ pub struct Settings {
     pub session_context: Option<SessionContext>,
     /// Where users save their toolsets.
     pub library: Arc<dyn Store>,
+    /// Where it is kept what callers have chosen, if it is to outlive the process.
+    pub keeper: Option<Arc<dyn Keeper>>,
     pub pace: Pace,
     pub surface: Surface,
     pub spoken: Spoken,
@@ -113,6 +117,7 @@ impl Settings {
             profiles: Profiles::default(),
             session_context: None,
             library: Arc::new(InMemory::default()),
+            keeper: None,
             pace: Pace::default(),
             surface,
             spoken: Spoken::default(),
@@ -158,6 +163,8 @@ struct Shared {
     profiles: Profiles,
     session_context: Option<SessionContext>,
     library: Arc<dyn Store>,
+    keeper: Option<Arc<dyn Keeper>>,
+    selections: Selections,
     /// The toolset that clients begin with where one can be equipped: the last one, looked up once.
     last_equipped: OnceLock<Option<Arc<Toolset>>>,
     pace: Pace,
@@ -195,11 +202,21 @@ struct Shared {
 }
 
 /// Who asks, where, and what it says for servers of its own.
-type PrincipalKey = (Arc<Identity>, Arc<Scope>, Option<Arc<Context>>);
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct PrincipalKey {
+    identity: Arc<Identity>,
+    scope: Arc<Scope>,
+    context: Option<Arc<Context>>,
+    /// By what it is told apart.
+    label: Option<Arc<str>>,
+}
 
 struct Clients {
     connected: HashMap<u64, Arc<Client>>,
     principals: HashMap<PrincipalKey, Principal>,
+    /// What callers have chosen, in all of their sessions and requests.
+    selections: HashMap<Holder, Held>,
+    last_change: u64,
     /// The view that a client begins with, in each scope that somebody has connected to.
     initial: HashMap<Arc<Scope>, Arc<View>>,
     /// All that there is, kept where tools are counted.
@@ -207,7 +224,14 @@ struct Clients {
 }
 
 impl Clients {
-    /// Forgets the principals for whom nothing is under way, with what they have chosen.
+    /// The client of a principal that is known.
+    fn principal(&mut self, key: &PrincipalKey) -> Option<Arc<Client>> {
+        let principal = self.principals.get_mut(key)?;
+        principal.last_used = Instant::now();
+        Some(Arc::clone(&principal.client))
+    }
+
+    /// Forgets the principals for whom nothing is under way.
     fn forget_idle_principals(&mut self) {
         let idle = self.principals.extract_if(|_, principal| principal.is_idle());
         for (_, principal) in idle {
@@ -243,6 +267,8 @@ impl Gateway {
             session_context: settings.session_context,
             last_equipped: OnceLock::new(),
             library: settings.library,
+            keeper: settings.keeper,
+            selections: Selections::default(),
             pace: settings.pace,
             consents: Consents::new(),
             memory: Memory::new(settings.pace.remembers),
@@ -252,6 +278,8 @@ impl Gateway {
             clients: Mutex::new(Clients {
                 connected: HashMap::new(),
                 principals: HashMap::new(),
+                selections: HashMap::new(),
+                last_change: 0,
                 initial: HashMap::new(),
                 whole: None,
             }),
@@ -280,13 +308,25 @@ impl Gateway {
     /// The one client of a proven caller whose requests belong to no session, as it describes itself in
     /// them.
     pub fn principal(&self, caller: &Caller, place: &Place, info: Option<&str>) -> Arc<Client> {
-        let place = &self.place_for(place, info);
+        let place = &self.labelled(&self.place_for(place, info), info);
         let mut clients = self.clients();
         let view = self.initial_view(&mut clients, &place.scope);
-        let key = (Arc::clone(&caller.identity), Arc::clone(view.scope()), place.context.clone());
-        if let Some(principal) = clients.principals.get_mut(&key) {
-            principal.last_used = Instant::now();
-            return Arc::clone(&principal.client);
+        let key = PrincipalKey {
+            identity: Arc::clone(&caller.identity),
+            scope: Arc::clone(view.scope()),
+            context: place.context.clone(),
+            label: place.label.clone(),
+        };
+        if let Some(known) = clients.principal(&key) {
+            return known;
+        }
+        drop(clients);
+        // Files may be read for it.
+        let holding = self.holding(&caller.identity, place);
+        let recalled = self.recalled(&holding);
+        let mut clients = self.clients();
+        if let Some(known) = clients.principal(&key) {
+            return known;
         }
         if place.context.is_some() {
             self.make_room_for_context(&mut clients);
@@ -296,6 +336,8 @@ impl Gateway {
             self.review_needs_of(&clients);
         }
         let client = self.admit(&mut clients, caller.clone(), Owner::Principal, place);
+        clients.take_up(&client, holding, recalled);
+        self.wake_for(&client.view());
         let principal = Principal { client: Arc::clone(&client), last_used: Instant::now() };
         clients.principals.insert(key, principal);
         client
@@ -313,8 +355,7 @@ impl Gateway {
         let id = self.0.last_client.fetch_add(1, Ordering::Relaxed);
         tracing::info!(client = id, agent = caller.identity.agent.as_deref(), "connected");
         let lost = Arc::clone(&self.0.metrics.lost_notices);
-        let who = (caller, place.context.clone());
-        let client = Client::new(id, who, owner, view, lost, self.0.pace.calls_at_once);
+        let client = Client::new(id, caller, place, owner, view, lost, self.0.pace.calls_at_once);
         let client = Arc::new(client);
         clients.connected.insert(id, Arc::clone(&client));
         client
@@ -412,6 +453,7 @@ impl Gateway {
         for client in self.clients().connected.drain() {
             client.1.close();
         }
+        self.keep_all().await;
         let stops = self
             .upstreams()
             .map(|(_, upstream)| tokio::spawn(async move { upstream.stop().await }));

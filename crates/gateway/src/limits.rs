@@ -39,6 +39,16 @@ pub const PRINCIPALS_MAX: usize = 4_096;
 pub const CONTEXTS_MAX: usize = 1_000;
 /// Bytes of what a client says for servers of its own.
 pub const CONTEXT_BYTES_MAX: usize = 16 * 1024;
+/// Toolsets that one agent may save.
+pub const TOOLSETS_PER_AGENT_MAX: usize = 100;
+/// Callers whose selections are remembered; of more, those that were changed least lately are forgotten.
+pub const SELECTIONS_MAX: usize = 4_096;
+/// Bytes of the names in a selection that is kept for the next start.
+pub const SELECTION_BYTES_MAX: usize = 256 * 1024;
+/// How long a changed selection waits for others, so that all are written at once.
+pub const SELECTIONS_GATHER: Duration = Duration::from_millis(50);
+/// How long the end waits for the last ones to be written.
+pub const SELECTIONS_WRITE_MAX: Duration = Duration::from_millis(500);
 /// Calls whose consent is remembered while they go on.
 pub const CONSENTS_MAX: usize = 10_000;
 /// Of the arguments of a call, how much a person is shown who is asked for consent.

@@ -22,17 +22,22 @@ impl Gateway {
     pub(crate) fn place_for(&self, place: &Place, info: Option<&str>) -> Place {
         let Some(info) = info else { return place.clone() };
         let scope = Arc::new(place.scope.for_client(self.profile_of(info)));
-        Place { scope, context: place.context.clone() }
+        Place { scope, ..place.clone() }
     }
 
-    /// Shows a client what fits its program, as soon as it says which that is.
-    pub(crate) fn recognise(&self, client: &Client, info: Option<&str>) {
-        let Some(info) = info.filter(|_| client.begin_recognition()) else { return };
-        let profile = self.profile_of(info);
-        // In this order, as everywhere: whoever hands out views holds the clients first.
-        let mut clients = self.clients();
-        let scope = Scope::clone(client.view().scope()).for_client(profile);
-        let view = self.initial_view(&mut clients, &scope);
-        client.change_view(|current| *current = view);
+    /// Shows a client what fits its program, and what its caller has chosen, as soon as it says what it is.
+    pub(crate) fn recognise(&self, client: &Arc<Client>, info: Option<&str>) {
+        if !client.begin_recognition() {
+            return;
+        }
+        if let Some(info) = info {
+            let profile = self.profile_of(info);
+            // In this order, as everywhere: whoever hands out views holds the clients first.
+            let mut clients = self.clients();
+            let scope = Scope::clone(client.view().scope()).for_client(profile);
+            let view = self.initial_view(&mut clients, &scope);
+            client.change_view(|current| *current = view);
+        }
+        self.settle(client, info);
     }
 }

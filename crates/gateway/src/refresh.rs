@@ -149,7 +149,7 @@ impl Gateway {
         };
         let scope = Arc::new(scope.clone());
         let ceiling = self.ceiling(&catalog, &scope, clients.whole.as_deref());
-        let selection = self.first_selection(scope.surface);
+        let selection = self.first_selection(&scope);
         let view = View::new(catalog, ceiling, selection, Arc::clone(&scope));
         let view = Arc::new(view);
         clients.initial.insert(scope, Arc::clone(&view));
@@ -157,9 +157,9 @@ impl Gateway {
     }
 
     /// What a client begins with on a surface: what the rules say, and what was equipped last.
-    fn first_selection(&self, surface: Surface) -> Selection {
-        let mut selection = self.0.rules.first_selection(surface);
-        if surface == Surface::Toolset {
+    fn first_selection(&self, scope: &Scope) -> Selection {
+        let mut selection = Selection::first(&self.0.rules, scope);
+        if scope.surface == Surface::Toolset {
             let last = self.0.last_equipped.get_or_init(|| last_equipped(&*self.0.library));
             selection.equipped.clone_from(last);
         }

@@ -76,6 +76,8 @@ pub struct Settings {
     pub places: Vec<(String, Place)>,
     /// How what is served is read again, where that can be asked for.
     pub reload: Option<Reload>,
+    /// What may stand before every path, such as `/mcp-gateway`.
+    pub base_path: Option<String>,
     /// Paths that call a tool each.
     pub routes: Vec<Route>,
 }
@@ -93,6 +95,7 @@ impl Settings {
             connections_max: CONNECTIONS_MAX,
             places: Vec::new(),
             reload: None,
+            base_path: None,
             routes: Vec::new(),
         }
     }
@@ -165,6 +168,7 @@ fn open(
         under_way: TaskTracker::new(),
         has_sse: settings.has_sse,
         places,
+        base_path: settings.base_path,
         routes: settings.routes,
     });
     tokio::spawn(look_after(Arc::downgrade(&endpoint)));

@@ -11,8 +11,8 @@ pub enum Error {
     #[error("upstream `{upstream}` {reason}")]
     Down { upstream: UpstreamName, reason: String },
 
-    #[error("upstream `{upstream}` was silent for {waited:?}; see its log, or raise `timeout`")]
-    Timeout { upstream: UpstreamName, waited: Duration },
+    #[error("upstream `{upstream}` was silent for {waited:?}; see its log, or raise `{setting}`")]
+    Timeout { upstream: UpstreamName, waited: Duration, setting: &'static str },
 
     #[error("upstream `{upstream}` reported progress for {waited:?} but did not finish")]
     Unfinished { upstream: UpstreamName, waited: Duration },

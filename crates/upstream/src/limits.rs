@@ -33,6 +33,8 @@ pub const AFTERMATH: Duration = Duration::from_mins(10);
 
 /// Silence after which a call is given up, unless configured.
 pub const CALL_TIMEOUT: Duration = Duration::from_mins(1);
+/// What sets it for a single server, and for all where nothing else does.
+pub const TIMEOUT_SETTING: &str = "timeout";
 /// However much progress is reported, a call ends after this.
 pub const CALL_TOTAL_MAX: Duration = Duration::from_hours(6);
 /// How long a client may take to answer a request of an upstream: a person may be asked.

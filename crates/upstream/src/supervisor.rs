@@ -37,7 +37,7 @@ pub use crate::conversation::{EraChoice, ITSELF, Introduction, introduce_as};
 use crate::error::Error;
 use crate::hearing::Watched;
 use crate::launch::{Launch, Spawner};
-use crate::limits::{CALL_TIMEOUT, NEW_SESSION_MAX, RENEWALS_MAX, STARTUP_TIMEOUT};
+use crate::limits::{self, CALL_TIMEOUT, NEW_SESSION_MAX, RENEWALS_MAX, STARTUP_TIMEOUT};
 use crate::meeting::Manner;
 use crate::printed::Printed;
 use crate::relay::Upcall;
@@ -60,6 +60,8 @@ pub struct Settings {
     pub context: Arc<Context>,
     /// Silence after which a call is given up.
     pub call_timeout: Duration,
+    /// What that is called where it is set.
+    pub timeout_setting: &'static str,
     /// The server is started when it is needed, and ended when nobody has needed it for so long. It always
     /// runs if absent.
     pub idle_timeout: Option<Duration>,
@@ -76,6 +78,7 @@ impl Settings {
             restart: Restart::Never,
             startup_timeout: STARTUP_TIMEOUT,
             call_timeout: CALL_TIMEOUT,
+            timeout_setting: limits::TIMEOUT_SETTING,
             idle_timeout: None,
             context: Arc::default(),
         }
@@ -289,6 +292,7 @@ impl Upstream {
             Ok(Answer::Whole(Outcome::Error(error))) if is_header_mismatch(&call, &error) => {
                 Ok(Box::pin(self.call_with_new_headers(&connection, &call, error)).await)
             }
+            Err(Error::Timeout { waited, .. }) => Err(self.overdue(waited)),
             answer => answer,
         }
     }

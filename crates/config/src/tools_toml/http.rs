@@ -24,6 +24,7 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
         tls: tls(&mut section, surroundings, faults),
         allowed_origins: list(&mut section, "allowed_origins", "origin", origin, faults),
         allowed_hosts: list(&mut section, "allowed_hosts", "host", host, faults),
+        base_path: section.get("base_path").and_then(|value| base_path(&value, faults)),
         legacy_sse: section.get("legacy_sse").and_then(|value| value.boolean(faults)),
         session_ttl: Some(wait(&mut section, "session_ttl", SESSION_TTL, faults)),
         supported_versions: section
@@ -37,6 +38,19 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
     };
     section.close(&TOP_KEYS, faults);
     http
+}
+
+/// What may stand before every path; `None` for `/`.
+fn base_path(value: &Value<'_>, faults: &mut Faults<'_>) -> Option<String> {
+    let text = value.string(faults)?;
+    let path = text.trim_end_matches('/');
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/-_.".contains(c);
+    let is_path = path.is_empty() || path.starts_with('/') && path.chars().all(is_plain);
+    if !is_path {
+        let fix = "write a path such as `/tools-for-us`";
+        value.report(&format!("is `{}`; {fix}", shorten(text)), faults);
+    }
+    Some(path.to_owned()).filter(|path| !path.is_empty())
 }
 
 fn listen(value: &Value<'_>, faults: &mut Faults<'_>) -> Option<SocketAddr> {

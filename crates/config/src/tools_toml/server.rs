@@ -13,7 +13,9 @@ use mcp::version::Era;
 use toml::de::DeValue;
 use upstream::context::Context;
 use upstream::launch::{Command, CommandLine, Launch};
-use upstream::limits::{CALL_TIMEOUT, IDLE_TIMEOUT, RESTART_DELAY_MAX, STARTUP_TIMEOUT};
+use upstream::limits::{
+    CALL_TIMEOUT, IDLE_TIMEOUT, RESTART_DELAY_MAX, STARTUP_TIMEOUT, TIMEOUT_SETTING,
+};
 use upstream::supervisor::{EraChoice, Restart, SessionChoice, Settings};
 use upstream::template::Template;
 
@@ -71,7 +73,6 @@ pub fn finish(
     // A disabled server may share its name with the one that replaces it.
     drafts.retain(|draft| draft.enabled);
     let names = names::assign(&drafts, faults);
-    let usual = call_timeout.unwrap_or(CALL_TIMEOUT);
     let context = context.map(|rules| Context::new(paths(&rules.defaults))).unwrap_or_default();
     let context = Arc::new(context);
     let (mut servers, mut folders) = (Vec::new(), Vec::new());
@@ -82,7 +83,7 @@ pub fn finish(
                 let (namespace, after) = (draft.namespace, servers.len());
                 folders.push(Named { name, namespace, path, manifest, after });
             }
-            None => servers.extend(draft.finish(name, &context, usual)),
+            None => servers.extend(draft.finish(name, &context, call_timeout)),
         }
     }
     (servers, folders)
@@ -93,7 +94,7 @@ impl Draft {
         self,
         name: UpstreamName,
         context: &Arc<Context>,
-        call_timeout: Duration,
+        call_timeout: Option<Duration>,
     ) -> Option<Server> {
         let launch = self.launch?;
         let runs_in_shell =
@@ -109,7 +110,11 @@ impl Draft {
                 session: self.session,
                 restart: self.restart,
                 startup_timeout: self.startup_timeout,
-                call_timeout: self.call_timeout.unwrap_or(call_timeout),
+                call_timeout: self.call_timeout.or(call_timeout).unwrap_or(CALL_TIMEOUT),
+                timeout_setting: match (self.call_timeout, call_timeout) {
+                    (None, Some(_)) => "tool_call_timeout",
+                    _ => TIMEOUT_SETTING,
+                },
                 idle_timeout: self.idle_timeout,
                 context: Arc::clone(context),
             },

@@ -7,7 +7,6 @@ use catalog::view::View;
 use mcp::names::Namespace;
 use upstream::supervisor::{Phase, Upstream};
 
-use super::try_change;
 use crate::Gateway;
 use crate::client::Client;
 use crate::dispatch::Asking;
@@ -59,7 +58,7 @@ impl Gateway {
         if let Some(lease) = &lease {
             lease.started().await;
         }
-        try_change(asking.client, |view| {
+        self.try_change(asking.client, |view| {
             let new = view.selecting(self.told(view).enable(&name)?);
             let toolset = new.catalog().toolsets().find(&name);
             let troubles = toolset.map(|(_, toolset)| self.troubles(&new, toolset));
@@ -70,7 +69,7 @@ impl Gateway {
 
     fn disable_toolset(&self, asking: &Asking<'_>, arguments: Option<&str>) -> Answer {
         let name = dynamic::named(arguments)?;
-        let said = try_change(asking.client, |view| {
+        let said = self.try_change(asking.client, |view| {
             let selection = self.told(view).disable(&name)?;
             Ok::<_, Failure>((view.selecting(selection), dynamic::disabled(&name)))
         })?;

@@ -30,14 +30,7 @@ impl Server {
                 eprintln!("dying as told");
                 std::process::exit(3);
             }
-            "error" => {
-                let error = r#"{"code":-32050,"message":"no","data":{"big":12345678901234567890}}"#;
-                self.send(rpc::relayed_error(&id, error.as_bytes()));
-            }
-            "picky" => {
-                let error = r#"{"code":-32602,"message":"`x` must be a number","data":1.10}"#;
-                self.send(rpc::relayed_error(&id, error.as_bytes()));
-            }
+            "error" | "picky" => self.refuse(&name, &id),
             "fail" => self.result(
                 &id,
                 &json!({
@@ -85,14 +78,26 @@ impl Server {
             }
             "breed" => self.breed(&id),
             "who" => self.tell_of_itself(&id),
-            "client" => {
-                let declared = self.client.lock().unwrap().clone();
-                self.result(&id, &json!({"content": [{"type": "text", "text": declared}]}));
-            }
+            "client" => self.tell_of_client(&id),
             // What it is to say.
             "say" => self.send(rpc::result(&id, arguments.as_bytes())),
             _ => self.echo(&id, &arguments, &meta),
         }
+    }
+
+    /// Answers with an error of its own.
+    fn refuse(&self, how: &str, id: &Raw) {
+        let error = match how {
+            "picky" => r#"{"code":-32602,"message":"`x` must be a number","data":1.10}"#,
+            _ => r#"{"code":-32050,"message":"no","data":{"big":12345678901234567890}}"#,
+        };
+        self.send(rpc::relayed_error(id, error.as_bytes()));
+    }
+
+    /// Says what its client declares.
+    fn tell_of_client(&self, id: &Raw) {
+        let declared = self.client.lock().unwrap().clone();
+        self.result(id, &json!({"content": [{"type": "text", "text": declared}]}));
     }
 
     /// Sends a log message, after so many milliseconds if told, and then the answer.

@@ -54,7 +54,7 @@ async fn toolset_is_built_equipped_and_taken_off() {
     let first = &available["toolsByServer"][0]["tools"][0];
     assert_eq!(first["namespacedName"], "git.echo");
     assert!(first["refId"].as_str().unwrap().starts_with("sha256:"));
-    assert!(first["context"]["tokens"].as_u64().unwrap() > 0);
+    assert!(first["tokens"].as_u64().unwrap() > 0);
     let wanted = json!([{"namespacedName": "git.echo"}, {"refId": available["toolsByServer"][1]["tools"][1]["refId"]}]);
     let built = control(
         &mut client,

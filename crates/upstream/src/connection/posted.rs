@@ -19,7 +19,7 @@ use crate::answer::{Answer, Coming, Flow};
 use crate::error::Error;
 use crate::limits::{
     FAREWELL_MAX, HELD_BYTES_MAX, LAST_POSTS_MAX, LINE_BYTES_MAX, POST_TIMEOUT, POSTS_MAX,
-    REOPEN_DELAY_MAX, REOPEN_DELAY_MIN, RESUME_DELAY_MIN, RESUMES_MAX,
+    REOPEN_DELAY_MAX, REOPEN_DELAY_MIN, RESUME_DELAY_MIN, RESUMES_MAX, TIMEOUT_SETTING,
 };
 use crate::sse::{Decoder, Event, Remainder};
 use crate::streamable::{Streamable, Terms};
@@ -238,7 +238,8 @@ impl Connection {
         let response = timeout(POST_TIMEOUT, http.post(&frame)).await;
         let Ok(response) = response else {
             let upstream = self.0.upstream.clone();
-            return Err(Error::Timeout { upstream, waited: POST_TIMEOUT });
+            let (waited, setting) = (POST_TIMEOUT, TIMEOUT_SETTING);
+            return Err(Error::Timeout { upstream, waited, setting });
         };
         let response = response.map_err(|failure| self.failed(failure))?;
         // Some say 200 or 204 where 202 is meant.

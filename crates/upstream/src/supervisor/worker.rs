@@ -148,8 +148,13 @@ impl Upstream {
     }
 
     fn late(&self) -> Error {
-        let (upstream, waited) = (self.name().clone(), self.0.settings.call_timeout);
-        Error::Timeout { upstream, waited }
+        self.overdue(self.0.settings.call_timeout)
+    }
+
+    /// A call that was waited for in vain, with the setting that says for how long.
+    pub(super) fn overdue(&self, waited: Duration) -> Error {
+        let setting = self.settings().timeout_setting;
+        Error::Timeout { upstream: self.name().clone(), waited, setting }
     }
 
     /// Waits for the right to call; what that takes is taken off the call's time.
