@@ -26,7 +26,7 @@ def judge(row: Row, turns: list[dict], run: dict) -> None:
     told = next((turn for turn in turns if (turn["called"] or "").endswith(CONTROL)), None)
     if told is None:
         row.cells |= dict.fromkeys((DEFINITION, LISTED, CALLS), NONE)
-        tries = sum(turn["step"].endswith("activate") for turn in turns)
+        tries = sum(turn["step"] == "activate" for turn in turns)
         what = "was refused by the agent itself" if tries > 1 else "never had an answer"
         row.cells[CALLS] = f"the call of `{CONTROL}` {what}{ending(run)}"
         return
