@@ -26,7 +26,9 @@ def judge(row: Row, turns: list[dict], run: dict) -> None:
     told = next((turn for turn in turns if (turn["called"] or "").endswith(CONTROL)), None)
     if told is None:
         row.cells |= dict.fromkeys((DEFINITION, LISTED, CALLS), NONE)
-        row.cells[CALLS] = f"the result of `{CONTROL}` never came back{ending(run)}"
+        tries = sum(turn["step"] == "activate" for turn in turns)
+        what = "was refused by the agent itself" if tries > 1 else "never had an answer"
+        row.cells[CALLS] = f"the call of `{CONTROL}` {what}{ending(run)}"
         return
     before = [turn for turn in turns if turn["step"] != "see"]
     knows = any(turn["knows_definition"] for turn in before)
