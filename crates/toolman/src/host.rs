@@ -71,7 +71,7 @@ pub struct Plan {
     /// What it says of the audit trail, if anything.
     audit: Option<Audit>,
     /// How folders of Python tools are served.
-    dock: Dock,
+    pub dock: Dock,
     /// Whether all folders of one folder are.
     has_tools: bool,
     /// Folders of Python tools that are servers by themselves.
@@ -233,12 +233,6 @@ impl Plan {
     /// The same for one client on stdin, which is mirrored by what its servers are told.
     pub fn for_one_client(self) -> Plan {
         Plan { has_one_client: true, ..self }
-    }
-
-    /// The same, where folders are read again by themselves unless somebody has decided otherwise.
-    pub fn watching(mut self) -> Plan {
-        self.dock.is_watching.get_or_insert(true);
-        self
     }
 
     fn has_folders(&self) -> bool {

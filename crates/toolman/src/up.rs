@@ -21,7 +21,9 @@ pub async fn run(cli: &Cli, up: &Up) -> anyhow::Result<i32> {
             format!("`{listen}` is not an address of this machine alone; use `toolman serve`");
         return Err(Misuse(reason).into());
     }
-    let plan = Plan::read_or_demo(cli)?.audited().with_key(cli).watching().reloadable()?;
+    let mut plan = Plan::read_or_demo(cli)?.audited().with_key(cli).reloadable()?;
+    // What a newcomer writes is served by itself, unless somebody has decided otherwise.
+    plan.dock.is_watching.get_or_insert(true);
     let token = data_dir::token(cli, &Http::default())?;
     let settings = door::settings(&plan, Keys::new(&token))?;
     let listener = bind(up.listen.unwrap_or_else(|| plan.listen(serve::LISTEN)))?;
