@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use catalog::naming::Prefix;
 use catalog::patterns::Patterns;
 use catalog::policy::Listed;
 use catalog::surface::Surface;
@@ -109,6 +110,7 @@ fn remote_tools(
     };
     let server = Server {
         namespace: Namespace::default(),
+        prefix: Prefix::default(),
         settings,
         written: serde_json::Map::default(),
         runs_in_shell: false,

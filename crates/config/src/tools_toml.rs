@@ -12,12 +12,15 @@ pub mod server;
 mod texts;
 mod tokens;
 
+use std::collections::BTreeMap;
+
+use catalog::naming::{NameStyle, Prefix};
 use catalog::patterns::Patterns;
 use catalog::profile::Profiles;
 use catalog::scope::Scope;
 use catalog::snapshot::Rules;
 use catalog::surface::{Inactive, Surface};
-use mcp::names::UriStyle;
+use mcp::names::{UpstreamName, UriStyle};
 use mcp::text::shorten;
 use toml::de::{DeTable, DeValue};
 
@@ -32,8 +35,8 @@ use crate::{
 };
 
 /// The keys that are often written below `[[servers]]` by mistake.
-const TOP_KEYS: [&str; 5] =
-    ["active_toolsets", "surface", "inactive", "unlisted_calls", "uri_style"];
+const TOP_KEYS: [&str; 6] =
+    ["active_toolsets", "surface", "inactive", "unlisted_calls", "name_style", "uri_style"];
 
 /// Reads the file's table. What is returned counts only if no fault was found.
 pub fn read(
@@ -64,7 +67,15 @@ pub fn rest(
 ) -> Config {
     let starts_on = top.get("active_toolsets").map(|value| patterns(&value, faults));
     let uri_style = top.get("uri_style").and_then(|value| {
-        let styles = [("underscore", UriStyle::Underscore), ("rfc", UriStyle::Rfc)];
+        let styles = [
+            ("auto", None),
+            ("underscore", Some(UriStyle::Underscore)),
+            ("rfc", Some(UriStyle::Rfc)),
+        ];
+        value.choice(&styles, faults)
+    });
+    let name_style = top.get("name_style").and_then(|value| {
+        let styles = [("auto", NameStyle::Auto), ("as-is", NameStyle::AsIs)];
         value.choice(&styles, faults)
     });
     let (surfaces, surface) = surfaces(&mut top, usual, faults);
@@ -97,12 +108,15 @@ pub fn rest(
     shown.extend(endpoints.iter().map(|(_, scope): &(String, Scope)| scope.surface));
     let exposure = exposure::read(&mut top, &toolsets, &shown, faults);
     top.close(&[], faults);
+    let prefixes = prefixes(&servers, &folders);
     Config {
         servers,
         folders,
         rules: Rules {
             starts_on: starts_on.unwrap_or_default(),
-            uri_style: uri_style.unwrap_or_default(),
+            uri_style: uri_style.flatten(),
+            name_style: name_style.unwrap_or_default(),
+            prefixes,
             toolsets,
             exposure,
             allows_stale_references: allows_stale.unwrap_or(false),
@@ -122,6 +136,14 @@ pub fn rest(
         dock,
         warnings: Vec::new(),
     }
+}
+
+/// The servers whose names do not always have a prefix.
+fn prefixes(servers: &[Server], folders: &[Named]) -> BTreeMap<UpstreamName, Prefix> {
+    let servers = servers.iter().map(|server| (&server.settings.name, server.prefix));
+    let folders = folders.iter().map(|folder| (&folder.name, folder.prefix));
+    let others = servers.chain(folders).filter(|(_, prefix)| *prefix != Prefix::Always);
+    others.map(|(name, prefix)| (name.clone(), prefix)).collect()
 }
 
 /// All surfaces by their names, and the one that is shown where nothing else is said.

@@ -42,7 +42,7 @@ impl Gateway {
             toolset: None,
         });
         let scope = view.scope();
-        let catalog = scope.assemble(&offer.collect::<Vec<_>>(), &self.0.rules);
+        let catalog = scope.assemble(&offer.collect::<Vec<_>>(), &self.0.rules, None);
         let ceiling = Ceiling::of(&catalog, &catalog, &self.0.policies, scope, now());
         let selection = view.selection().clone();
         let view = View::new(Arc::new(catalog), Arc::new(ceiling), selection, Arc::clone(scope));

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use catalog::ceiling::Ceiling;
+use catalog::naming::Renamed;
 use catalog::policy::condition::{DAY_MINUTES, Moment, WEEK_MINUTES};
 use catalog::scope::Scope;
 use catalog::selection::Selection;
@@ -16,8 +17,10 @@ use catalog::snapshot::{Catalog, Offer};
 use catalog::surface::Surface;
 use catalog::toolset::Toolset;
 use catalog::view::View;
+use foldhash::HashSet;
 use mcp::items::{Inventory, Kind};
-use mcp::names::UpstreamName;
+use mcp::names::{NamespacedName, UpstreamName};
+use mcp::text::shorten;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 use upstream::relay::Upcall;
@@ -25,7 +28,7 @@ use upstream::supervisor::Event;
 
 use crate::client::{Client, Owner};
 use crate::library::Store;
-use crate::limits::{EDGE_LOOK_MAX, EVENTS_MAX, SCOPES_MAX};
+use crate::limits::{EDGE_LOOK_MAX, EVENTS_MAX, EXPLAINED_NAMES_MAX, SCOPES_MAX};
 use crate::members::Members;
 use crate::{Clients, Gateway};
 
@@ -117,7 +120,7 @@ impl Gateway {
     }
 
     /// The snapshot of a scope, made of these inventories.
-    fn assemble(&self, scope: &Scope, ground: &Ground) -> Arc<Catalog> {
+    fn assemble(&self, scope: &Scope, ground: &Ground, like: Option<&Catalog>) -> Arc<Catalog> {
         let offers: Vec<_> = ground
             .members
             .iter()
@@ -130,7 +133,7 @@ impl Gateway {
                 toolset: None,
             })
             .collect();
-        Arc::new(scope.assemble(&offers, &self.0.rules))
+        Arc::new(scope.assemble(&offers, &self.0.rules, like))
     }
 
     /// The view that a client begins with in a scope.
@@ -145,7 +148,13 @@ impl Gateway {
         let catalog = match clients.initial.values().find(is_same_ground) {
             Some(view) => Arc::clone(view.catalog()),
             // Of what the newest snapshot was made of, like all others.
-            None => self.assemble(scope, &self.0.shown.load()),
+            None => {
+                let beside = clients.initial.values().find(|view| view.scope().is_beside(scope));
+                let like = beside.map(|view| &**view.catalog());
+                let catalog = self.assemble(scope, &self.0.shown.load(), like);
+                explain_names(&mut clients.explained, &catalog);
+                catalog
+            }
         };
         let scope = Arc::new(scope.clone());
         let ceiling = self.ceiling(&catalog, &scope, clients.whole.as_deref());
@@ -188,7 +197,7 @@ impl Gateway {
         let mut clients = self.clients();
         clients.forget_empty_scopes(&self.0.scope);
         let has_limit = self.0.policies.fallback.tools_max.is_some();
-        clients.whole = has_limit.then(|| self.assemble(&Scope::of(Surface::Filter), ground));
+        clients.whole = has_limit.then(|| self.assemble(&Scope::of(Surface::Filter), ground, None));
         let mut grounds: Vec<(Arc<Scope>, Arc<Catalog>)> = Vec::new();
         let mut fresh = HashMap::new();
         let views = clients.connected.values().map(|client| client.view());
@@ -200,13 +209,18 @@ impl Gateway {
             let catalog = match grounds.iter().find(|(of, _)| scope.is_over_the_same(of)) {
                 Some((_, catalog)) => Arc::clone(catalog),
                 None => {
-                    let catalog = self.assemble(scope, ground);
+                    let beside = grounds.iter().find(|(of, _)| scope.is_beside(of));
+                    let like = beside.map(|(_, catalog)| &**catalog);
+                    let catalog = self.assemble(scope, ground, like);
                     grounds.push((Arc::clone(scope), Arc::clone(&catalog)));
                     catalog
                 }
             };
             let ceiling = self.ceiling(&catalog, scope, clients.whole.as_deref());
             fresh.insert(Arc::clone(scope), (catalog, ceiling));
+        }
+        for (_, catalog) in &grounds {
+            explain_names(&mut clients.explained, catalog);
         }
         // Clients that have chosen nothing share one view, which is rendered once.
         let mut renewals: Vec<Renewal> = Vec::new();
@@ -243,6 +257,21 @@ impl Gateway {
             && client.view().ceiling().reaches(upstream) != Some(false)
         {
             client.send(upcall);
+        }
+    }
+}
+
+/// Logs once under which names items are shown that could not keep their own.
+fn explain_names(explained: &mut HashSet<NamespacedName>, catalog: &Catalog) {
+    for item in catalog.renamed() {
+        if explained.len() >= EXPLAINED_NAMES_MAX {
+            return;
+        }
+        if explained.insert(item.name.clone()) {
+            let (own, reason) = (shorten(&item.origin.name), item.renamed.map(Renamed::reason));
+            let (server, kind) = (&item.origin.upstream, item.kind.noun());
+            let reason = reason.unwrap_or_default();
+            tracing::info!(%server, "{kind} `{own}` is shown as `{}`: {reason}", item.name);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use catalog::naming::Renamed;
 use catalog::snapshot::{Catalog, Collision, Item};
 use catalog::surface::Surface;
 use catalog::tokens;
@@ -9,7 +10,7 @@ use comfy_table::Table;
 use gateway::Gateway;
 use mcp::items::Kind;
 use mcp::names::UpstreamName;
-use mcp::text::tame;
+use mcp::text::{shorten, tame};
 use serde_json::{Value, json};
 use upstream::supervisor::Upstream;
 use upstream::supervisor::condition::Condition;
@@ -19,6 +20,7 @@ pub struct Report {
     rows: Vec<Row>,
     collisions: Vec<String>,
     withheld: Vec<String>,
+    renamed: Vec<String>,
 }
 
 struct Row {
@@ -72,8 +74,9 @@ impl Report {
         };
         Report {
             rows: gateway.upstreams().map(|(_, upstream)| Row::of(&upstream, &catalog)).collect(),
-            collisions: catalog.collisions().iter().filter(is_seen).map(collision).collect(),
+            collisions: catalog.collisions().filter(is_seen).map(collision).collect(),
             withheld,
+            renamed: catalog.renamed().map(renamed).collect(),
         }
     }
 
@@ -125,9 +128,11 @@ impl Report {
                 _ = writeln!(text, "\nsandbox of `{}`: {}", row.name, tame(sandbox));
             }
         }
-        for (title, lines) in
-            [("not exposed, the name is taken", &self.collisions), ("withheld", &self.withheld)]
-        {
+        for (title, lines) in [
+            ("not exposed, the name is taken", &self.collisions),
+            ("withheld", &self.withheld),
+            ("shown under another name", &self.renamed),
+        ] {
             if !lines.is_empty() {
                 _ = writeln!(text, "\n{title}:\n  {}", lines.join("\n  "));
             }
@@ -151,9 +156,17 @@ impl Report {
             "servers": self.rows.iter().map(row).collect::<Vec<Value>>(),
             "collisions": self.collisions,
             "withheld": self.withheld,
+            "renamed": self.renamed,
         });
         format!("{report:#}\n")
     }
+}
+
+/// What an item is called, and why.
+fn renamed(item: &Item) -> String {
+    let (kind, own, name) = (item.kind.noun(), shorten(&item.origin.name), &item.name);
+    let reason = item.renamed.map_or("", Renamed::reason);
+    format!("{kind} `{own}` of `{}` as `{name}`: {reason}", item.origin.upstream)
 }
 
 impl Row {

@@ -1,6 +1,6 @@
 //! The profiles that are shipped: a row a client program. Data that was observed, with the program.
 
-use super::{Lists, Profile, Reads};
+use super::{Lists, Naming, Profile, Reads};
 
 /// What a program calls itself, and what it does otherwise than others.
 type Row = (&'static str, &'static [&'static str], fn(&mut Profile));
@@ -10,12 +10,17 @@ const TABLE: &[Row] = &[
         profile.lists = Lists::Late;
         profile.reads = Reads::Structured;
         profile.description_max = Some(2_048);
+        profile.naming = Naming::ENDPOINT;
     }),
     ("codex", &["codex-mcp-client"], |profile| {
         profile.lists = Lists::Once;
         profile.reads = Reads::Structured;
+        profile.naming = Naming::ENDPOINT;
     }),
-    ("opencode", &["opencode"], |profile| profile.lists = Lists::Late),
+    ("opencode", &["opencode"], |profile| {
+        profile.lists = Lists::Late;
+        profile.naming = Naming::ENDPOINT;
+    }),
 ];
 
 /// The profile of whoever calls itself so.

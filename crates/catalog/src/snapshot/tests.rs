@@ -1,9 +1,12 @@
 //! How offers become exposed names.
 
+mod fitting;
+
 use mcp::items::Kind;
 use mcp::names::UriStyle;
 
-use super::{Catalog, Lookup, summarize};
+use super::item::summarize;
+use super::{Catalog, Lookup};
 use crate::testing::{catalog, catalog_with};
 
 fn render(catalog: &Catalog) -> String {
@@ -97,7 +100,7 @@ fn exposed_name_wins_over_a_spelling_of_another() {
 #[test]
 fn both_uri_styles_are_read_whichever_is_shown() {
     for style in UriStyle::ALL {
-        let catalog = catalog_with("my_ns: p://list p://{id}", &["my_ns_p*"], style);
+        let catalog = catalog_with("my_ns: p://list p://{id}", &["my_ns_p*"], Some(style));
         for asked in ["my_ns_p://list", "my-ns+p://list", "p://list"] {
             let Lookup::Found(item) = catalog.look_up(Kind::Resource, asked) else { panic!() };
             assert!(item.starts_on);

@@ -27,6 +27,7 @@ mod lifecycle;
 mod manager;
 mod many_upstreams;
 mod modern;
+mod names;
 mod orphans;
 mod own_sessions;
 mod permissions;

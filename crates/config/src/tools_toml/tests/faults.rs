@@ -24,7 +24,7 @@ fn place_and_file_stand_before_the_problem() {
 
 /// What there can be at the top.
 const TOP: &str = "`active_toolsets`, `agent_policies`, `agents`, `allow_stale_refs`, `audit`, \
-    `default_access`, `default_policy`, `dock`, `endpoints`, `exposed_tools`, `exposure_policy`, `http`, `inactive`, `performance_settings`, \
+    `default_access`, `default_policy`, `dock`, `endpoints`, `exposed_tools`, `exposure_policy`, `http`, `inactive`, `name_style`, `performance_settings`, \
     `permissions`, `require_agent`, `requires`, `routes`, `security_settings`, `servers`, `session_context`, `startup`, `surface`, \
     `task_based_tool_selection`, `tokens`, `toolsets`, `unlisted_calls`, `uri_style`";
 
@@ -66,7 +66,7 @@ fn unknown_key_is_answered_with_the_nearest_or_all() {
     check_server(
         "binary = 'tools'",
         "3:1: unknown key `binary` in `[[servers]]`; known are `args`, `command`, `cwd`, \
-         `description`, `enabled`, `env`, `era`, `headers`, `idle_timeout`, `lazy`, `name`, `namespace`, `python`, `restart`, \
+         `description`, `enabled`, `env`, `era`, `headers`, `idle_timeout`, `lazy`, `name`, `namespace`, `prefix`, `python`, `restart`, \
          `restart_delay_max`, `session`, `startup_timeout`, `timeout`, `transport`, `type`, `url`",
     );
 }
@@ -114,7 +114,10 @@ fn unknown_words_are_answered_with_the_known_ones() {
         "1:11: `surface` is `grid`; it must be `activate` or `filter` or `namespace` or `permission` or `toolset` or `dynamic` or `static`",
     );
     check_top("inactive = 'shown'", "1:12: `inactive` is `shown`; it must be `hidden` or `stub`");
-    check_top("uri_style = ''", "1:13: `uri_style` is ``; it must be `underscore` or `rfc`");
+    check_top(
+        "uri_style = ''",
+        "1:13: `uri_style` is ``; it must be `auto` or `underscore` or `rfc`",
+    );
 }
 
 #[test]
