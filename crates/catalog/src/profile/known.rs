@@ -1,5 +1,7 @@
 //! The profiles that are shipped: a row a client program. Data that was observed, with the program.
 
+use mcp::names::UriStyle;
+
 use super::{Lists, Naming, Profile, Reads};
 
 /// What a program calls itself, and what it does otherwise than others.
@@ -21,6 +23,10 @@ const TABLE: &[Row] = &[
         profile.lists = Lists::Late;
         profile.naming = Naming::ENDPOINT;
     }),
+    // The Python SDK 1.x, whoever builds on it, refuses a whole list for one URI that is none; 2.x takes both.
+    ("python-sdk", &["mcp"], |profile| profile.naming.uri_style = UriStyle::Rfc),
+    ("fastmcp", &["fastmcp"], |profile| profile.naming.uri_style = UriStyle::Rfc),
+    ("mcp-use", &["mcp-use"], |profile| profile.naming.uri_style = UriStyle::Rfc),
 ];
 
 /// The profile of whoever calls itself so.
