@@ -22,6 +22,7 @@ use crate::surface::Surface;
 use crate::toolset::{Toolset, ToolsetPlace, Toolsets};
 
 pub use item::Item;
+use item::summarize;
 use shelf::Shelf;
 
 /// What one upstream brings to the catalog.
@@ -33,6 +34,8 @@ pub struct Offer<'a> {
     /// The namespace that the upstream has, whatever is shown of it.
     pub own_namespace: &'a Namespace,
     pub inventory: &'a Inventory,
+    /// What the upstream says that it is for.
+    pub purpose: Option<&'a str>,
     /// The one toolset that is looked at: its items only, under its name.
     pub toolset: Option<(ToolsetPlace, &'a Toolset)>,
 }
@@ -50,6 +53,8 @@ pub struct Rules {
     pub exposure: Exposure,
     /// Whether tools that are not what they were when they were chosen are used all the same.
     pub allows_stale_references: bool,
+    /// Characters of the description of `toolman_activate`, for clients of which nothing else is known.
+    pub description_max: Option<usize>,
     /// Tools that others can't do without: a name, and those that it needs. HT-45
     pub requires: Requirements,
 }
@@ -104,6 +109,8 @@ pub struct Catalog {
     exposure: Exposure,
     allows_stale_references: bool,
     requires: Requirements,
+    description_max: Option<usize>,
+    purposes: BTreeMap<UpstreamName, Box<str>>,
 }
 
 /// What a spelling means in the catalog.
@@ -145,6 +152,8 @@ impl Catalog {
             exposure: rules.exposure.clone(),
             allows_stale_references: rules.allows_stale_references,
             requires: Arc::clone(&rules.requires),
+            description_max: rules.description_max,
+            purposes: purposes(offers),
         }
     }
 
@@ -161,6 +170,15 @@ impl Catalog {
     /// Which tools others can't do without.
     pub fn requires(&self) -> &[(Box<str>, Vec<Box<str>>)] {
         &self.requires
+    }
+
+    pub fn description_max(&self) -> Option<usize> {
+        self.description_max
+    }
+
+    /// What an upstream says that it is for.
+    pub fn purpose(&self, upstream: &UpstreamName) -> Option<&str> {
+        self.purposes.get(upstream).map(|purpose| &**purpose)
     }
 
     /// The toolsets that items are shown for.
@@ -228,6 +246,16 @@ impl Catalog {
     fn shelf(&self, kind: Kind) -> &Shelf {
         &self.shelves[kind as usize]
     }
+}
+
+/// The first sentence of what each upstream says of itself.
+fn purposes(offers: &[Offer<'_>]) -> BTreeMap<UpstreamName, Box<str>> {
+    let said = offers.iter().filter_map(|offer| {
+        let first = summarize(offer.purpose?);
+        let end = first.find(". ").unwrap_or(first.trim_end_matches('.').len());
+        (end > 0).then(|| (offer.upstream.clone(), first[..end].into()))
+    });
+    said.collect()
 }
 
 impl Offer<'_> {

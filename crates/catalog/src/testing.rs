@@ -68,6 +68,7 @@ pub fn assemble_of(
             namespace,
             own_namespace: namespace,
             inventory,
+            purpose: None,
             toolset: None,
         })
         .collect();

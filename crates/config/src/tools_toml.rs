@@ -26,7 +26,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::dock::Named;
 use crate::fault::Faults;
-use crate::limits::PATTERNS_MAX;
+use crate::limits::{DESCRIPTION_CHARS_MAX, DESCRIPTION_CHARS_MIN, PATTERNS_MAX};
 use crate::performance::Performance;
 use crate::reader::{Section, Value};
 use crate::tools_toml::server::Circumstances;
@@ -78,6 +78,9 @@ pub fn rest(
         let styles = [("auto", NameStyle::Auto), ("as-is", NameStyle::AsIs)];
         value.choice(&styles, faults)
     });
+    let description_max = top.get("description_max");
+    let description_max = description_max
+        .and_then(|value| value.number(DESCRIPTION_CHARS_MIN, DESCRIPTION_CHARS_MAX, faults));
     let (surfaces, surface) = surfaces(&mut top, usual, faults);
     let http = top.get("http").map(|value| http::read(&value, surroundings, faults));
     let mut http = http.unwrap_or_default();
@@ -117,6 +120,7 @@ pub fn rest(
             uri_style: uri_style.flatten(),
             name_style: name_style.unwrap_or_default(),
             prefixes,
+            description_max: description_max.and_then(|most| usize::try_from(most).ok()),
             toolsets,
             exposure,
             allows_stale_references: allows_stale.unwrap_or(false),

@@ -39,6 +39,7 @@ impl Gateway {
             namespace,
             own_namespace: namespace,
             inventory: &lost.tools,
+            purpose: None,
             toolset: None,
         });
         let scope = view.scope();

@@ -3,6 +3,7 @@
 //! Listens to the upstreams, assembles, hands every client its new view, and tells those whose
 //! lists are other ones now.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::future::pending;
 use std::sync::Arc;
@@ -19,12 +20,13 @@ use catalog::toolset::Toolset;
 use catalog::view::View;
 use foldhash::HashSet;
 use mcp::items::{Inventory, Kind};
+use mcp::json;
 use mcp::names::{NamespacedName, UpstreamName};
 use mcp::text::shorten;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 use upstream::relay::Upcall;
-use upstream::supervisor::Event;
+use upstream::supervisor::{Event, Upstream};
 
 use crate::client::{Client, Owner};
 use crate::library::Store;
@@ -121,15 +123,19 @@ impl Gateway {
 
     /// The snapshot of a scope, made of these inventories.
     fn assemble(&self, scope: &Scope, ground: &Ground, like: Option<&Catalog>) -> Arc<Catalog> {
+        let said = ground.members.iter().map(|(_, upstream)| purpose(upstream));
+        let said: Vec<Option<String>> = said.collect();
         let offers: Vec<_> = ground
             .members
             .iter()
             .zip(&ground.inventories)
-            .map(|((namespace, upstream), inventory)| Offer {
+            .zip(&said)
+            .map(|(((namespace, upstream), inventory), purpose)| Offer {
                 upstream: upstream.name(),
                 namespace,
                 own_namespace: namespace,
                 inventory,
+                purpose: purpose.as_deref(),
                 toolset: None,
             })
             .collect();
@@ -259,6 +265,16 @@ impl Gateway {
             client.send(upcall);
         }
     }
+}
+
+/// What an upstream is for: its title, or what it says to models.
+fn purpose(upstream: &Upstream) -> Option<String> {
+    let introduction = upstream.status().introduction?;
+    let info = introduction.server_info.as_ref();
+    let parts = info.and_then(|info| info.members(["title", "description"]).ok());
+    let text = |part: Option<&str>| part.and_then(json::string).map(Cow::into_owned);
+    let [title, description] = parts.map_or([None, None], |parts| parts.map(text));
+    description.or(title).or(introduction.instructions).filter(|said| !said.trim().is_empty())
 }
 
 /// Logs once under which names items are shown that could not keep their own.

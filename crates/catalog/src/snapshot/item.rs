@@ -8,7 +8,7 @@ use mcp::items::Kind;
 use mcp::json;
 use mcp::names::{NamespacedName, UriStyle};
 use mcp::rpc::Raw;
-use mcp::text::is_hidden;
+use mcp::text::{first_words, is_hidden};
 use mcp::uri_template::UriTemplate;
 
 use super::shelf::Draft;
@@ -181,7 +181,7 @@ fn prefixes(offer: &Offer<'_>) -> Vec<String> {
     prefixes
 }
 
-/// A description on one line without hidden characters, cut at [`SUMMARY_CHARS`].
+/// A description on one line without hidden characters, cut at the last word within [`SUMMARY_CHARS`].
 pub(super) fn summarize(description: &str) -> Box<str> {
     let mut summary = String::new();
     let words = description.split(|c: char| c.is_whitespace() || is_hidden(c));
@@ -194,5 +194,5 @@ pub(super) fn summarize(description: &str) -> Box<str> {
             break;
         }
     }
-    summary.chars().take(SUMMARY_CHARS).collect::<String>().into()
+    first_words(&summary, SUMMARY_CHARS).into()
 }

@@ -124,11 +124,12 @@ fn template_with_more_fixed_text_is_meant() {
 }
 
 #[test]
-fn summary_is_one_line_of_132_characters() {
+fn summary_is_one_line_of_132_characters_and_ends_at_a_word() {
     // TA-38
     assert_eq!(&*summarize("a\n\tb \u{1b}[8m c"), "a b [8m c");
     assert_eq!(summarize(&"é".repeat(1_000_000)).chars().count(), 132);
-    assert_eq!(summarize(&"ab ".repeat(100)).chars().count(), 132);
+    assert_eq!(summarize(&"ab ".repeat(100)).chars().count(), 131);
+    assert!(summarize(&"word ".repeat(100)).ends_with("word word"));
 }
 
 #[test]

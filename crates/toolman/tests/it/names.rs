@@ -102,6 +102,57 @@ async fn names_that_were_changed_are_told() {
 }
 
 #[tokio::test]
+async fn programs_that_refuse_uris_with_an_underscore_are_shown_others() {
+    let folder = folder("");
+    for (program, expected) in
+        [("mcp", "odd+p://list"), ("fastmcp", "odd+p://list"), ("somebody", "odd_p://list")]
+    {
+        let (mut toolman, _) = start_as(&folder, program).await;
+        let uris = toolman.client.names("resources/list", "resources", "uri").await;
+        assert_eq!(uris, [expected], "{program}");
+        for uri in ["odd+p://list", "odd_p://list"] {
+            let read = toolman.client.request("resources/read", json!({"uri": uri})).await;
+            assert!(read["result"]["contents"].is_array(), "{program}, {uri}: {read}");
+        }
+    }
+    for (style, expected) in [("underscore", "odd_p://list"), ("rfc", "odd+p://list")] {
+        let folder = self::folder(&format!("uri_style = \"{style}\""));
+        for program in ["mcp", "somebody"] {
+            let (mut toolman, _) = start_as(&folder, program).await;
+            let uris = toolman.client.names("resources/list", "resources", "uri").await;
+            assert_eq!(uris, [expected], "{program}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn long_catalog_fits_the_client_and_the_rest_is_found() {
+    let tools = (0..400).map(|at| format!("tool_{at}")).collect::<Vec<_>>().join(" ");
+    let (many, few) = (Folder::fake(TOOLMAN, &tools), Folder::fake(TOOLMAN, "log status"));
+    let folder = Folder::new(TOOLMAN).with_tools_toml(&format!(
+        "active_toolsets = [\"git_log\"]\n[[servers]]\nnamespace = \"many\"\ncommand = \"{many}\"\n\
+         [[servers]]\nnamespace = \"git\"\ncommand = \"{few}\"\n"
+    ));
+    let (mut toolman, _) = start_as(&folder, "claude-code").await;
+    let client = &mut toolman.client;
+    let catalog = client.activation_catalog().await;
+    assert!(catalog.chars().count() <= 2_048, "{catalog}");
+    assert!(catalog.contains("* git_log: ") && catalog.contains("(400 tools)"), "{catalog}");
+    let found = client.call("toolman_activate", json!({"find": "tool 77"})).await;
+    assert_eq!(found["isError"], false, "{found}");
+    let text = found["structuredContent"]["result"].as_str().unwrap();
+    assert!(text.lines().nth(1).unwrap().starts_with("  many_tool_77: "), "{text}");
+    assert!(text.contains("for more pass `find: \"tool 77 page:2\"`"), "{text}");
+    let whole = client.call("toolman_activate", json!({"find": "git:"})).await;
+    let text = whole["structuredContent"]["result"].as_str().unwrap();
+    assert!(text.starts_with("found: 1 to 2 of 2\n* git_log: "), "{text}");
+    assert_eq!(client.count("notifications/tools/list_changed"), 0, "nothing was switched");
+    // Whoever is not known to cut descriptions is shown all of it, within a bound for everybody.
+    let (mut toolman, _) = start_as(&folder, "somebody").await;
+    assert!(toolman.client.activation_catalog().await.contains("many_tool_399"));
+}
+
+#[tokio::test]
 async fn names_can_be_left_as_they_are() {
     let folder = folder("name_style = \"as-is\"");
     let (mut toolman, tools) = start_as(&folder, "claude-code").await;

@@ -151,5 +151,5 @@ async fn gateway_reaches_another_gateway() {
     );
     let near = Folder::new(TOOLMAN).with_tools_toml(&text);
     let mut toolman = near.start().await;
-    assert_eq!(toolman.client.tool_names().await, ["b_echo"]);
+    assert_eq!(toolman.client.tool_names().await, ["b_bad_name_9c262781", "b_echo"]);
 }

@@ -178,6 +178,7 @@ fn catalogs_of_two_namings_share_what_is_the_same() {
             namespace,
             own_namespace: namespace,
             inventory,
+            purpose: None,
             toolset: None,
         })
         .collect();

@@ -24,7 +24,7 @@ fn place_and_file_stand_before_the_problem() {
 
 /// What there can be at the top.
 const TOP: &str = "`active_toolsets`, `agent_policies`, `agents`, `allow_stale_refs`, `audit`, \
-    `default_access`, `default_policy`, `dock`, `endpoints`, `exposed_tools`, `exposure_policy`, `http`, `inactive`, `name_style`, `performance_settings`, \
+    `default_access`, `default_policy`, `description_max`, `dock`, `endpoints`, `exposed_tools`, `exposure_policy`, `http`, `inactive`, `name_style`, `performance_settings`, \
     `permissions`, `require_agent`, `requires`, `routes`, `security_settings`, `servers`, `session_context`, `startup`, `surface`, \
     `task_based_tool_selection`, `tokens`, `toolsets`, `unlisted_calls`, `uri_style`";
 
