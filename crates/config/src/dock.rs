@@ -68,6 +68,8 @@ pub struct Dock {
     pub waiting_max: usize,
     pub calls_a_minute: Option<u32>,
     pub is_eager: bool,
+    /// Whether arguments of another type are refused, not converted.
+    pub is_strict: bool,
     /// Whether tools may open connections, unless their folder says so itself.
     pub network: bool,
     /// Whether workers are confined, and must be.
@@ -82,8 +84,8 @@ pub struct Dock {
     pub disk_mb: u32,
     /// How long it may take to install what a folder needs.
     pub install_timeout: Duration,
-    /// Whether folders are looked at by themselves.
-    pub is_watching: bool,
+    /// Whether folders are looked at by themselves, if that was decided.
+    pub is_watching: Option<bool>,
     /// How long they must be quiet before they are read again.
     pub quiet: Duration,
     /// Where the manager may be that asks for a reload, unless the environment says so.
@@ -102,6 +104,7 @@ impl Default for Dock {
             waiting_max: 64,
             calls_a_minute: None,
             is_eager: false,
+            is_strict: false,
             network: true,
             sandbox: Sandbox::BestEffort,
             memory_mb: 2_048,
@@ -110,7 +113,7 @@ impl Default for Dock {
             processes_max: 64,
             disk_mb: 2_048,
             install_timeout: ENVIRONMENT_TIME_MAX,
-            is_watching: false,
+            is_watching: None,
             quiet: Duration::from_millis(1_500),
             managers: None,
             approval: None,
@@ -179,7 +182,7 @@ const MANAGERS: &str = "127.0.0.0/8, ::1, 172.30.0.10/32";
 impl Dock {
     /// How long folders must be quiet before they are read again by themselves, if that is wanted.
     pub fn watches(&self) -> Option<Duration> {
-        self.is_watching.then_some(self.quiet)
+        (self.is_watching == Some(true)).then_some(self.quiet)
     }
 
     /// The same, where the environment says nothing else; the error is all that is wrong with it. TD-146, TD-147
@@ -211,7 +214,7 @@ impl Dock {
         let watcher = environment("ENABLE_FS_WATCHER").filter(|text| !text.trim().is_empty());
         match watcher.as_deref().map(|text| (text, switch(text))) {
             None => {}
-            Some((_, Some(is_watching))) => self.is_watching = is_watching,
+            Some((_, Some(is_watching))) => self.is_watching = Some(is_watching),
             Some((text, None)) => {
                 let shown = mcp::text::shorten(text);
                 problems.push(format!("ENABLE_FS_WATCHER is `{shown}`; use `true` or `false`"));

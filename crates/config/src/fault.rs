@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::limits::FAULTS_MAX;
+use crate::mentions::{Mention, Mentions, Of};
 
 /// One thing that is wrong with a file: `tools.toml:3:7: problem; fix`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,6 +43,7 @@ pub(crate) struct Faults<'t> {
     found: Vec<(Option<usize>, String)>,
     /// What is no fault but should be known.
     warnings: Vec<(usize, String)>,
+    mentions: Mentions,
 }
 
 impl<'t> Faults<'t> {
@@ -53,6 +55,7 @@ impl<'t> Faults<'t> {
             line_starts: std::iter::once(0).chain(after_newlines).collect(),
             found: Vec::new(),
             warnings: Vec::new(),
+            mentions: Mentions::default(),
         }
     }
 
@@ -64,6 +67,26 @@ impl<'t> Faults<'t> {
     /// Notes what an operator should know, though it can be used as it is.
     pub fn warn(&mut self, at: usize, words: impl Into<String>) {
         self.warnings.push((at, words.into()));
+    }
+
+    /// Notes that a rule names something.
+    pub fn mention(&mut self, at: usize, label: &str, text: &str, of: Of) {
+        let place = self.place_of(at);
+        let (label, text) = (label.to_owned(), text.to_owned());
+        self.mentions.list.push(Mention { place, label, text, of });
+    }
+
+    /// Notes that a server is switched off.
+    pub fn disable(&mut self, server: &str) {
+        self.mentions.disabled.push(server.to_owned());
+    }
+
+    /// What the rules name, in the order of the text.
+    pub fn mentions(&mut self) -> Mentions {
+        let mut mentions = std::mem::take(&mut self.mentions);
+        mentions.list.sort_by_key(|mention| (mention.place.line, mention.place.column));
+        mentions.list.dedup();
+        mentions
     }
 
     /// What was noted so, in the order of the text; of a flood only the beginning.

@@ -19,6 +19,7 @@ mod exposure;
 mod file;
 mod json;
 pub mod limits;
+pub mod mentions;
 mod reader;
 mod session_context;
 mod syntax;
@@ -43,6 +44,7 @@ use crate::audit::Audit;
 use crate::dock::{Dock, Named};
 use crate::fault::{Fault, Faults};
 use crate::http::Http;
+use crate::mentions::Mentions;
 use crate::performance::Performance;
 use crate::policies::Rulebook;
 use crate::tasks::TaskPattern;
@@ -79,6 +81,8 @@ pub struct Config {
     pub dock: Option<Dock>,
     /// What an operator should know, though it is no fault.
     pub warnings: Vec<Fault>,
+    /// What its rules name.
+    pub mentions: Mentions,
 }
 
 /// One server and the prefix of its names.
@@ -127,6 +131,7 @@ pub fn parse(text: &str, surroundings: &Surroundings<'_>) -> Result<Config, Vec<
     let read = if is_json { toolman_json::read } else { tools_toml::read };
     let mut config = read(&table, surroundings, &mut faults);
     config.warnings = faults.warnings();
+    config.mentions = faults.mentions();
     let faults = faults.in_order();
     if faults.is_empty() { Ok(config) } else { Err(faults) }
 }

@@ -12,8 +12,9 @@ use toml::de::DeValue;
 
 use crate::Surroundings;
 use crate::fault::Faults;
+use crate::mentions::Of;
 use crate::reader::{Section, Value};
-use crate::tools_toml::patterns;
+use crate::tools_toml::patterns_of;
 
 pub(crate) use conditions::networks;
 
@@ -74,8 +75,9 @@ pub(crate) fn read(
 }
 
 /// A list with the place where it is written.
-fn list(value: &Value<'_>, file: &str, path: &str, faults: &mut Faults<'_>) -> Listed {
-    Listed { at: located(value, file, path, faults), patterns: patterns(value, faults) }
+fn list(value: &Value<'_>, file: &str, path: &str, of: &Of, faults: &mut Faults<'_>) -> Listed {
+    let at = located(value, file, path, faults);
+    Listed { at, patterns: patterns_of(value, Some(of), faults) }
 }
 
 fn located(value: &Value<'_>, file: &str, path: &str, faults: &Faults<'_>) -> Box<str> {
@@ -93,7 +95,9 @@ fn lists(
     entries
         .map(|(server, value)| {
             let path = format!("{path}.{}", shorten(server));
-            (server.into(), list(&value, file, &path, faults))
+            value.mention(server, Of::Servers, faults);
+            let of = Of::ItemsOf(server.into());
+            (server.into(), list(&value, file, &path, &of, faults))
         })
         .collect()
 }
@@ -119,13 +123,13 @@ fn agents(
 
 fn agent(value: &Value<'_>, file: &str, path: &str, faults: &mut Faults<'_>) -> Option<Draft> {
     let mut section = value.section("in the policy of an agent", faults)?;
-    let listed = |section: &mut Section<'_>, key: &'static str, faults: &mut Faults<'_>| {
-        section.get(key).map(|value| list(&value, file, &format!("{path}.{key}"), faults))
+    let mut listed = |key: &'static str, of: Of, faults: &mut Faults<'_>| {
+        section.get(key).map(|value| list(&value, file, &format!("{path}.{key}"), &of, faults))
     };
-    let servers = listed(&mut section, "allowed_servers", faults);
-    let allowed = listed(&mut section, "allowed_tools", faults);
-    let blocked = listed(&mut section, "blocked_tools", faults);
-    let confirmed = listed(&mut section, "require_confirmation", faults);
+    let servers = listed("allowed_servers", Of::Servers, faults);
+    let allowed = listed("allowed_tools", Of::Items, faults);
+    let blocked = listed("blocked_tools", Of::Items, faults);
+    let confirmed = listed("require_confirmation", Of::Items, faults);
     let overrides = section
         .get("tool_overrides")
         .map(|value| lists(&value, file, &format!("{path}.tool_overrides"), faults));
@@ -261,7 +265,7 @@ fn security(value: &Value<'_>, file: &str, book: &mut Rulebook, faults: &mut Fau
     let Some(mut section) = value.section("in `security_settings`", faults) else { return };
     let mut listed = |key: &'static str, faults: &mut Faults<'_>| {
         let path = format!("security_settings.{key}");
-        section.get(key).map(|value| list(&value, file, &path, faults))
+        section.get(key).map(|value| list(&value, file, &path, &Of::Items, faults))
     };
     book.policies.dangerous = listed("dangerous_tools", faults);
     book.policies.confirmed = listed("require_confirmation", faults);

@@ -10,6 +10,7 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use crate::fault::Faults;
+use crate::mentions::Of;
 
 /// How like a key must be to be proposed, from 0 to 1.
 const LIKENESS_MIN: f64 = 0.8;
@@ -91,6 +92,11 @@ impl<'t> Value<'t> {
         faults.report(self.at(), format!("{} {problem}", self.label));
     }
 
+    /// Notes that a rule names something by it.
+    pub fn mention(&self, text: &str, of: Of, faults: &mut Faults<'_>) {
+        faults.mention(self.at(), &self.label, text, of);
+    }
+
     /// Reports that it is of another type than `expected`.
     pub fn report_type(&self, expected: &str, faults: &mut Faults<'_>) {
         let found = match self.node() {
@@ -142,7 +148,13 @@ impl<'t> Value<'t> {
         let meaning = words.iter().find(|(word, _)| *word == found);
         if meaning.is_none() {
             let known: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
-            let (found, known) = (shorten(found), known.join(" or "));
+            let known = match known.split_last() {
+                Some((last, [_, ..])) => {
+                    format!("{} or {last}", known[..known.len() - 1].join(", "))
+                }
+                _ => known.concat(),
+            };
+            let found = shorten(found);
             self.report(&format!("is `{found}`; it must be {known}"), faults);
         }
         meaning.map(|(_, meaning)| *meaning)

@@ -18,6 +18,7 @@ use upstream::remote::{Headers, Remote, Transport};
 use upstream::supervisor::{Restart, Settings};
 
 use crate::fault::Faults;
+use crate::mentions::Of;
 use crate::reader::Section;
 use crate::tools_toml::server::Circumstances;
 use crate::tools_toml::{self, server};
@@ -85,7 +86,8 @@ fn remote_tools(
     faults: &mut Faults<'_>,
 ) -> Option<(Server, Listed)> {
     let value = top.get("remoteTools")?;
-    let mut patterns = tools_toml::patterns(&value, faults);
+    let of = Of::ItemsOf("remote".into());
+    let mut patterns = tools_toml::patterns_of(&value, Some(&of), faults);
     if patterns.is_empty() {
         patterns = Patterns::parse(&["*"]).unwrap_or_default();
     }

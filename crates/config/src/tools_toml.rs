@@ -27,6 +27,7 @@ use toml::de::{DeTable, DeValue};
 use crate::dock::Named;
 use crate::fault::Faults;
 use crate::limits::{DESCRIPTION_CHARS_MAX, DESCRIPTION_CHARS_MIN, PATTERNS_MAX};
+use crate::mentions::{Mentions, Of};
 use crate::performance::Performance;
 use crate::reader::{Section, Value};
 use crate::tools_toml::server::Circumstances;
@@ -139,6 +140,7 @@ pub fn rest(
         audit,
         dock,
         warnings: Vec::new(),
+        mentions: Mentions::default(),
     }
 }
 
@@ -175,7 +177,13 @@ fn surfaces(
     (surfaces, surface)
 }
 
+/// Patterns of items of any server.
 pub fn patterns(value: &Value<'_>, faults: &mut Faults<'_>) -> Patterns {
+    patterns_of(value, Some(&Of::Items), faults)
+}
+
+/// Patterns of what is told of running servers, if it is.
+pub fn patterns_of(value: &Value<'_>, of: Option<&Of>, faults: &mut Faults<'_>) -> Patterns {
     let (places, patterns): (Vec<_>, Vec<_>) = value.strings("pattern", faults).into_iter().unzip();
     if patterns.len() > PATTERNS_MAX {
         let count = patterns.len();
@@ -184,7 +192,12 @@ pub fn patterns(value: &Value<'_>, faults: &mut Faults<'_>) -> Patterns {
         return Patterns::default();
     }
     let errors = match Patterns::parse(&patterns) {
-        Ok(patterns) => return patterns,
+        Ok(read) => {
+            for ((place, text), of) in places.iter().zip(&patterns).zip(of.into_iter().cycle()) {
+                place.mention(text, of.clone(), faults);
+            }
+            return read;
+        }
         Err(errors) => errors,
     };
     for error in errors {

@@ -8,6 +8,7 @@ use toml::de::DeValue;
 
 use crate::fault::Faults;
 use crate::limits::TOOLSETS_MAX;
+use crate::mentions::Of;
 use crate::reader::Value;
 use crate::tools_toml::patterns;
 
@@ -83,6 +84,9 @@ pub fn permissions(value: &Value<'_>, toolsets: &Toolsets, faults: &mut Faults<'
     if let Some(value) = section.get("clients") {
         for (name, value) in value.entries(faults).unwrap_or_default() {
             let names = names(&value, toolsets, faults);
+            if !from_header {
+                value.mention(name, Of::Clients, faults);
+            }
             match Patterns::parse(&[name]) {
                 Ok(pattern) => clients.push((name.into(), pattern, names)),
                 Err(errors) => {

@@ -42,6 +42,7 @@ impl Check {
             let schema = serde_json::from_str::<Value>(schema).ok();
             let sure = schema.filter(|_| exact.iter().any(|name| name == tool.name()));
             if let Some(sure) = sure.and_then(|schema| Sure::of(&schema)) {
+                let sure = if upstream.converts() { sure.converting() } else { sure };
                 tools.insert(tool.name().to_owned(), sure);
             }
         }

@@ -8,6 +8,7 @@ use mcp::items::Kind;
 use mcp::json;
 use mcp::rpc::Raw;
 
+use crate::Gateway;
 use crate::client::Client;
 use crate::error::Error;
 
@@ -32,6 +33,17 @@ impl Client {
         }
         let target = view.resolve(Kind::Tool, asked)?;
         Ok(Raw::trusted(target.item.definition.clone()))
+    }
+}
+
+impl Gateway {
+    /// The definition of a tool that a client can call now; waits for the folder that it may stand in to be read.
+    pub async fn definition(&self, client: &Client, asked: &str) -> Result<Raw, Error> {
+        self.read_for(client).await?;
+        client.tool(asked).map_err(|error| match error {
+            Error::Catalog(refusal) => self.why_unknown(&client.view(), asked, refusal),
+            other => other,
+        })
     }
 }
 

@@ -156,7 +156,8 @@ impl Error {
             Problem::Busy { .. }
             | Problem::Crowded { .. }
             | Problem::TooOften { .. }
-            | Problem::Unready { .. } => Trouble::Busy,
+            | Problem::Unready { .. }
+            | Problem::Unread { .. } => Trouble::Busy,
             _ => Trouble::Failed,
         })
     }

@@ -30,6 +30,7 @@ mod controls;
 mod handshake;
 mod lazy;
 mod listeners;
+mod lists;
 mod logs;
 mod lost;
 mod memory;

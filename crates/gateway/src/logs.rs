@@ -32,12 +32,12 @@ impl Gateway {
     }
 
     /// The level that a request of the modern era wants, if any.
-    pub(crate) fn log_level_of(&self, envelope: &Envelope) -> Result<Option<LogLevel>, Error> {
-        let Some(level) = &envelope.log_level else { return Ok(None) };
+    pub(crate) fn check_log_level(&self, envelope: &Envelope) -> Result<(), Error> {
+        let Some(level) = &envelope.log_level else { return Ok(()) };
         let level = std::str::from_utf8(level.as_bytes()).ok();
         let level = read(level, "_meta", modern::LOG_LEVEL)?;
         self.want_logs(level);
-        Ok(Some(level))
+        Ok(())
     }
 
     /// Tells upstreams that keep sessions, if nobody has wanted as much before.

@@ -14,10 +14,11 @@ use crate::error::Error;
 use crate::refresh::now;
 
 impl Gateway {
-    /// Why a tool can't be called that a view does not have: it may be one that its worker has lost.
+    /// Why a tool can't be called that a view does not have: it may be one that its worker has lost, or of a folder that is not served.
     pub(crate) fn why_unknown(&self, view: &View, asked: &str, refusal: Refusal) -> Error {
         let is_unknown = matches!(refusal, Refusal::Unknown { .. });
-        let found = if is_unknown { self.find_lost(view, asked) } else { None };
+        let find = || self.find_lost(view, asked).or_else(|| self.refused_folder_of(view, asked));
+        let found = if is_unknown { find() } else { None };
         found.unwrap_or_else(|| refusal.into())
     }
 

@@ -28,6 +28,8 @@ pub(crate) struct Members {
     pub lazy: Vec<Arc<Lazy>>,
     /// Whether some are folders that are still to be read.
     pub has_unread: bool,
+    /// Whether some are folders that offer nothing now: still to be read, or not served at all.
+    pub has_unserved: bool,
 }
 
 impl Members {
@@ -37,6 +39,7 @@ impl Members {
             by_name: named.collect(),
             lazy: lazy::among(&list, rules),
             has_unread: list.iter().any(|(_, upstream)| upstream.is_unread()),
+            has_unserved: list.iter().any(|(_, one)| one.is_unread() || one.refused().is_some()),
             list,
         }
     }

@@ -13,7 +13,7 @@ use mcp::rpc::{Outcome, Raw};
 use mcp::version::Era;
 use tokio::time::Instant;
 use upstream::answer::Answer;
-use upstream::supervisor::{SessionChoice, Upstream};
+use upstream::supervisor::Upstream;
 
 use crate::limits::MEMORY_BYTES_MAX;
 
@@ -54,8 +54,7 @@ impl Memory {
         era: Era,
     ) -> Option<Question> {
         self.lasts?;
-        let is_shared = upstream.settings().session == SessionChoice::Shared;
-        if !is_shared || !is_read_only(tool) {
+        if !upstream.is_shared() || !is_read_only(tool) {
             return None;
         }
         Some(Question {

@@ -51,6 +51,8 @@ pub struct Figures {
     pub name: UpstreamName,
     pub is_up: bool,
     pub restarts: u64,
+    /// Messages that no client got, as they could be for several.
+    pub unattributed: u64,
     pub calls: Arc<Calls>,
 }
 
@@ -83,7 +85,8 @@ impl Gateway {
             let name = upstream.name().clone();
             let calls = Arc::clone(counted.get(&name)?);
             let is_up = matches!(upstream.status().phase, Phase::Ready);
-            Some(Figures { name, is_up, restarts: upstream.restarts(), calls })
+            let (restarts, unattributed) = (upstream.restarts(), upstream.unattributed());
+            Some(Figures { name, is_up, restarts, unattributed, calls })
         })
     }
 }

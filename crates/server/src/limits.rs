@@ -12,6 +12,8 @@ pub const STOP_DRAIN_MAX: Duration = Duration::from_millis(50);
 pub const WRITE_DRAIN_MAX: Duration = Duration::from_millis(100);
 /// Requests of one stdio client that are not answered yet; more wait to be read.
 pub const REQUESTS_MAX: usize = 2_048;
+/// How long a door that can't serve goes on telling its client why.
+pub const REFUSAL_MAX: Duration = Duration::from_secs(10);
 /// A client that takes nothing of an answer for this long is given up.
 pub const WRITE_STALL_MAX: Duration = Duration::from_mins(5);
 

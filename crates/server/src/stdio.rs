@@ -1,5 +1,7 @@
 //! The stdio door: one client, one message a line, for as long as it keeps its end open.
 
+pub mod refusal;
+
 use std::sync::Arc;
 
 use bytes::Bytes;

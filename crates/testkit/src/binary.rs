@@ -68,6 +68,7 @@ impl Folder {
             "TOOLMAN_CONFIG",
             "TOOLMAN_CONFIG_PATH",
             "TOOLMAN_PORT",
+            "TOOLMAN_SERVING",
             "TOOLMAN_SERVER_URL",
             "TOOLMAN_TOKEN",
             "MCP_TOOLMAN_SERVER_URL",

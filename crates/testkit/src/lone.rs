@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use upstream::connection::Call;
 use upstream::launch::Spawner;
-use upstream::relay::Relay;
+use upstream::relay::{Relay, Who};
 use upstream::supervisor::{Event, Phase, Upstream};
 
 use crate::client::PATIENCE;
@@ -55,7 +55,10 @@ impl Lone {
         });
         let params = json!({"name": tool, "arguments": arguments, "_meta": meta}).to_string();
         let deliver = Arc::new(|_| false);
-        let relay = |client| Relay { client, context: None, is_per_call: false, deliver };
+        let relay = |client| {
+            let who = Who { client, program: 0 };
+            Relay { who, context: None, is_per_call: false, deliver }
+        };
         let call = Call {
             method: "tools/call",
             subject: Some(tool),

@@ -12,11 +12,12 @@ pub async fn run(cli: &Cli, check: &Check) -> anyhow::Result<i32> {
         return files::run(cli, check).await;
     }
     let stop = stop_on_signals()?;
-    let host = Host::start(cli).await?;
+    let mut host = Host::start(cli).await?;
     let report = tokio::select! {
-        () = terminal::wait_for_all(&host.gateway) => Some(Report::of(&host.gateway)),
-        () = stop.cancelled() => None,
+        () = terminal::wait_for_all(&host.gateway) => true,
+        () = stop.cancelled() => false,
     };
+    let report = report.then(|| Report::of_all(&mut host, cli.agent.as_deref()));
     let mut printed = Ok(());
     if let Some(report) = &report {
         printed = terminal::print(&if check.json { report.json() } else { report.text() });

@@ -354,6 +354,7 @@ impl Site {
             stage,
             // What only a worker can tell, nobody would ever see of one that rests.
             is_eager: offer.is_partial || manifest.is_eager.unwrap_or(self.dock.is_eager),
+            is_strict: manifest.is_strict.unwrap_or(self.dock.is_strict),
             pace: Pace {
                 calls_max: manifest.calls_max.unwrap_or(self.dock.calls_max),
                 waiting_max: self.dock.waiting_max,
@@ -435,11 +436,8 @@ fn environment_of(
     for key in &manifest.secrets {
         let mut value = Template::default();
         match value.push_secret(namespace, key) {
-            Ok(()) => {
-                // A secret counts for more than a default of the same name.
-                variables.retain(|(name, _)| name != key);
-                variables.push((key.clone(), value));
-            }
+            // It counts for more than a default of the same name, which stands in where it is not set.
+            Ok(()) => variables.push((key.clone(), value)),
             Err(error) => faults.push(format!("tooldock.yaml: {error}")),
         }
     }

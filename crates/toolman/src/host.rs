@@ -18,16 +18,19 @@ use config::variables::Variables;
 use config::{Config, Route};
 use gateway::library::InMemory;
 use gateway::{Gateway, Member, Pace, Settings};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use upstream::launch::Spawner;
 
 use crate::cli::{Cli, Command, Misuse};
 use crate::dock::{Mustered, Site};
+use crate::hangup::Hangups;
 use crate::library::Library;
 use crate::manager::Beside;
+use crate::nesting::Above;
 use crate::reload::Reloader;
 use crate::trail::Trail;
+use crate::unmatched::Rules;
 use crate::{data_dir, demo, log, safe, secrets, terminal};
 
 /// How long a start waits for folders to be read before it goes on without the others, which follow: nobody is served
@@ -40,8 +43,8 @@ pub struct Host {
     pub source: Source,
     /// Reads again what is served, where that can change.
     pub reloader: Option<Arc<Reloader>>,
-    /// Wishes for that, as signals.
-    pub hangups: Option<Signal>,
+    /// Wishes for that, as signals, or the end of the terminal.
+    pub hangups: Option<Hangups>,
     /// What starts the processes of this program.
     pub spawner: Arc<Spawner>,
     /// Where the secrets are, if there is a place for them.
@@ -50,6 +53,10 @@ pub struct Host {
     pub audit: Option<Audit>,
     /// The manager in the same process, if there is one.
     pub manager: Option<Beside>,
+    /// What the rules of the file name.
+    pub rules: Rules,
+    /// What its reader has remarked, unless it was told already.
+    pub warnings: Vec<String>,
     trail: Option<Trail>,
 }
 
@@ -72,10 +79,12 @@ pub struct Plan {
     folders: Vec<Named>,
     /// What the environment says.
     pub variables: Variables,
-    /// Signals that wish for a reload, if they are heard.
-    hangups: Option<Signal>,
+    /// SIGHUP, if it is heard.
+    hangups: Option<Hangups>,
     /// Where the secrets are, if somebody has looked already: a key from a pipe can be read once.
     safe: Option<Arc<Store>>,
+    rules: Rules,
+    warnings: Vec<String>,
 }
 
 pub enum Source {
@@ -97,6 +106,10 @@ impl Plan {
         let path = file(cli).unwrap_or_else(|| PathBuf::from("tools.toml"));
         let (variables, config) = with_variables(cli, read(&path))?;
         Plan::of(config, Source::File(path), variables)
+    }
+
+    pub fn source(&self) -> &Source {
+        &self.source
     }
 
     /// The same for a service: a data directory that is named and has nothing yet is made, and filled later.
@@ -135,14 +148,19 @@ impl Plan {
             variables,
             hangups: None,
             safe: None,
+            rules: Rules::default(),
+            warnings: Vec::new(),
         })
     }
 
     fn of(config: Config, source: Source, variables: Variables) -> Result<Plan, Misuse> {
         variables_hold(&variables, config.rulebook.log_level.as_deref());
-        for warning in &config.warnings {
-            tracing::warn!("{warning}");
-        }
+        let file = match &source {
+            Source::File(path) => path.display().to_string(),
+            Source::Dock(_) | Source::Demo => "the configuration".to_owned(),
+        };
+        let rules = Rules::of(&config, &file);
+        let warnings = config.warnings.iter().map(ToString::to_string).collect();
         let member = |server: config::Server| Member {
             namespace: server.namespace,
             upstream: server.settings,
@@ -179,6 +197,8 @@ impl Plan {
             variables,
             hangups: None,
             safe: None,
+            rules,
+            warnings,
         })
     }
 
@@ -207,12 +227,16 @@ impl Plan {
         usual
     }
 
-    /// The same, where a hangup means a reload from now on: one that comes while packages are installed must not end us.
+    /// The same, where a hangup does not end us from now on, also while packages are installed.
     pub fn reloadable(mut self) -> std::io::Result<Plan> {
-        if self.has_folders() {
-            self.hangups = Some(signal(SignalKind::hangup())?);
-        }
+        self.hangups = Some(Hangups::listen()?);
         Ok(self)
+    }
+
+    /// The same, where folders are read again by themselves unless somebody has decided otherwise.
+    pub fn watching(mut self) -> Plan {
+        self.dock.is_watching.get_or_insert(true);
+        self
     }
 
     fn has_folders(&self) -> bool {
@@ -226,10 +250,17 @@ impl Plan {
     }
 
     pub async fn start(self, cli: &Cli) -> Result<Host, Misuse> {
+        let has_report = matches!(cli.command, Some(Command::Check(_)));
+        for warning in self.warnings.iter().filter(|_| !has_report) {
+            tracing::warn!("{warning}");
+        }
         let has_folders = self.has_folders();
         let mut settings = Settings { library: Arc::new(Library::of(cli)), ..self.settings };
         let safe = self.safe.or_else(|| safe::open(cli));
-        let spawner = spawner(safe.clone()).await;
+        let above = Above::find();
+        above.check_depth()?;
+        let (marker, served) = above.marker(&self.source);
+        let spawner = spawner(safe.clone()).await.marking(marker, served);
         let fixed = settings.upstreams.clone();
         let site = if has_folders {
             let (data, dock) = (data_dir::folder(cli)?, (self.dock, self.has_tools));
@@ -257,7 +288,21 @@ impl Plan {
         let trail = audit.as_ref();
         let trail = trail.and_then(|audit| Trail::start(cli, audit, &gateway, spawner.veil()));
         let (source, hangups, manager) = (self.source, self.hangups, None);
-        Ok(Host { gateway, source, reloader, hangups, spawner, safe, audit, manager, trail })
+        let rules = self.rules.with_agent(cli.agent.as_deref());
+        let warnings = self.warnings;
+        Ok(Host {
+            gateway,
+            source,
+            reloader,
+            hangups,
+            spawner,
+            safe,
+            audit,
+            manager,
+            rules,
+            warnings,
+            trail,
+        })
     }
 
     /// What the file says of the audit trail, if there is a file.

@@ -9,10 +9,12 @@ mod dock;
 mod door;
 mod explain;
 mod handover;
+mod hangup;
 mod host;
 mod library;
 mod log;
 mod manager;
+mod nesting;
 mod panics;
 mod plan;
 mod prompt;
@@ -29,6 +31,7 @@ mod token;
 mod tools;
 mod toolset;
 mod trail;
+mod unmatched;
 mod up;
 
 use std::process::ExitCode;
@@ -51,7 +54,7 @@ fn main() -> ExitCode {
     }
     let cli = Cli::parse();
     panics::report();
-    start_log();
+    start_log(&cli);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let outcome = match runtime {
         Ok(runtime) => {
@@ -115,9 +118,13 @@ fn hide_memory() {
 }
 
 /// Logs go to stderr: stdout belongs to the protocol, or to what was asked for.
-fn start_log() {
+fn start_log(cli: &Cli) {
     let wanted =
         EnvFilter::try_from_env("TOOLMAN_LOG").or_else(|_| EnvFilter::try_from_default_env()).ok();
+    // Its report tells what is wrong with servers, once.
+    let reports = matches!(cli.command, Some(Command::Check(_)));
+    let quiet = || EnvFilter::new("warn,upstream=off,gateway=off,catalog=off");
+    let wanted = wanted.or_else(|| reports.then(quiet));
     let is_wanted = wanted.is_some();
     let log = tracing_subscriber::fmt()
         .with_env_filter(wanted.unwrap_or_else(|| EnvFilter::new("warn")))

@@ -27,6 +27,7 @@ use secrets::store::Store;
 use server::http::Settings as Door;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 use upstream::launch::Spawner;
 
 use crate::cli::manager::Manager;
@@ -62,12 +63,19 @@ pub struct Beside {
     pub address: SocketAddr,
     gateway: Gateway,
     serving: JoinHandle<()>,
+    stop: CancellationToken,
     trail: Option<Trail>,
 }
 
 impl Beside {
-    /// Waits for the calls under way, and writes down what was not yet; it ends by the signals that the core ends by.
+    /// Ends it with its core, which may have ended by another signal: its terminal is gone.
     pub async fn stop(self) {
+        self.stop.cancel();
+        self.ended().await;
+    }
+
+    /// Waits for the signals that end it and for the calls under way, and writes down what was not yet.
+    async fn ended(self) {
         _ = self.serving.await;
         self.gateway.stop().await;
         if let Some(trail) = self.trail {
@@ -109,7 +117,7 @@ pub async fn run(cli: &Cli, asked: &Manager) -> anyhow::Result<i32> {
     let serving = tokio::spawn(door);
     gateway.ready().await;
     terminal::print(&format!("toolman's manager serves http://{address}/mcp\n"))?;
-    Beside { address, gateway, serving, trail }.stop().await;
+    Beside { address, gateway, serving, stop, trail }.ended().await;
     Ok(0)
 }
 
@@ -187,8 +195,8 @@ fn start_beside(
     let trail = host.audit.as_ref();
     let trail = trail.and_then(|audit| Trail::start(cli, audit, &gateway, spawner.veil()));
     let stop = stop_on_signals()?;
-    let serving = tokio::spawn(server::http::serve(gateway.clone(), listener, settings, stop));
-    Ok(Some(Beside { address, gateway, serving, trail }))
+    let door = server::http::serve(gateway.clone(), listener, settings, stop.clone());
+    Ok(Some(Beside { address, gateway, serving: tokio::spawn(door), stop, trail }))
 }
 
 /// The address beside a core: the usual one, else the next that is free.

@@ -15,7 +15,6 @@ use gateway::{Gateway, Member};
 use mcp::names::UpstreamName;
 use serde_json::json;
 use server::http::reload::Reload;
-use tokio::signal::unix::Signal;
 use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
 use upstream::launch::Launch;
@@ -227,17 +226,6 @@ pub fn on_change(reloader: &Arc<Reloader>) {
     if let Some(quiet) = reloader.site.watches() {
         tokio::spawn(watcher::watch(Arc::clone(reloader), quiet));
     }
-}
-
-/// Reloads whenever SIGHUP comes.
-pub fn on_hangup(reloader: &Arc<Reloader>, hangups: Option<Signal>) {
-    let Some(mut hangups) = hangups else { return };
-    let reloader = Arc::clone(reloader);
-    tokio::spawn(async move {
-        while hangups.recv().await.is_some() {
-            reloader.begin_reload().await;
-        }
-    });
 }
 
 /// Reloads when the manager asks; its token is made where none is given.

@@ -1,5 +1,7 @@
 //! What the upstreams offer and what is wrong with them, for people and as JSON.
 
+mod cost;
+
 use std::fmt::Write as _;
 
 use catalog::naming::Renamed;
@@ -15,12 +17,20 @@ use serde_json::{Value, json};
 use upstream::supervisor::Upstream;
 use upstream::supervisor::condition::Condition;
 
+use self::cost::Cost;
+use crate::host::Host;
+
 /// The state of all upstreams at one moment.
 pub struct Report {
     rows: Vec<Row>,
     collisions: Vec<String>,
     withheld: Vec<String>,
     renamed: Vec<String>,
+    /// Rules that are about nothing.
+    unmatched: Vec<String>,
+    /// What was remarked about the file.
+    warnings: Vec<String>,
+    cost: Option<Cost>,
 }
 
 struct Row {
@@ -28,6 +38,8 @@ struct Row {
     state: &'static str,
     /// What is wrong, in full.
     problem: Option<String>,
+    /// What should be known though nothing is wrong, in full.
+    remark: Option<String>,
     /// How far it is confined, if it is a worker.
     sandbox: Option<String>,
     stderr: String,
@@ -77,12 +89,26 @@ impl Report {
             collisions: catalog.collisions().filter(is_seen).map(collision).collect(),
             withheld,
             renamed: catalog.renamed().map(renamed).collect(),
+            unmatched: Vec::new(),
+            warnings: Vec::new(),
+            cost: None,
+        }
+    }
+
+    /// The same with all that only `toolman check` tells.
+    pub fn of_all(host: &mut Host, agent: Option<&str>) -> Report {
+        Report {
+            unmatched: host.rules.unmatched(&host.gateway),
+            warnings: std::mem::take(&mut host.warnings),
+            cost: Cost::of(&host.gateway, agent),
+            ..Report::of(&host.gateway)
         }
     }
 
     pub fn is_fine(&self) -> bool {
         let is_ready = |row: &Row| row.problem.is_none();
-        self.collisions.is_empty() && self.withheld.is_empty() && self.rows.iter().all(is_ready)
+        let is_whole = self.collisions.is_empty() && self.withheld.is_empty();
+        is_whole && self.unmatched.is_empty() && self.rows.iter().all(is_ready)
     }
 
     pub fn table(&self) -> String {
@@ -111,6 +137,21 @@ impl Report {
                 row.tokens.to_string(),
             ]);
         }
+        if let [_, _, ..] = &self.rows[..] {
+            let total = |part: fn(&Row) -> usize| self.rows.iter().map(part).sum::<usize>();
+            let sums = [total(|row| row.tools), total(|row| row.resources)];
+            let [tools, resources] = sums.map(|sum| sum.to_string());
+            table.add_row([
+                "total".to_owned(),
+                String::new(),
+                String::new(),
+                tools,
+                resources,
+                total(|row| row.prompts).to_string(),
+                String::new(),
+                total(|row| row.tokens).to_string(),
+            ]);
+        }
         table.to_string()
     }
 
@@ -124,6 +165,11 @@ impl Report {
             }
         }
         for row in &self.rows {
+            if let Some(remark) = &row.remark {
+                _ = writeln!(text, "\nserver `{}` {}", row.name, tame(remark));
+            }
+        }
+        for row in &self.rows {
             if let Some(sandbox) = &row.sandbox {
                 _ = writeln!(text, "\nsandbox of `{}`: {}", row.name, tame(sandbox));
             }
@@ -132,20 +178,47 @@ impl Report {
             ("not exposed, the name is taken", &self.collisions),
             ("withheld", &self.withheld),
             ("shown under another name", &self.renamed),
+            ("rules about nothing", &self.unmatched),
+            ("worth knowing", &self.warnings),
         ] {
             if !lines.is_empty() {
                 _ = writeln!(text, "\n{title}:\n  {}", lines.join("\n  "));
             }
         }
-        let verdict = if self.is_fine() { "all is well" } else { "something is wrong, see above" };
-        _ = writeln!(text, "\n{verdict}; tokens are estimated");
+        _ = writeln!(text, "\n{}", self.verdict());
+        if let Some(cost) = &self.cost {
+            _ = write!(text, "\n{}", cost.text());
+        }
         text
+    }
+
+    fn verdict(&self) -> String {
+        let count = |number: usize, one: &str, many: &str| match number {
+            0 => None,
+            1 => Some(format!("1 {one}")),
+            number => Some(format!("{number} {many}")),
+        };
+        let failed = self.rows.iter().filter(|row| row.problem.is_some()).count();
+        let wrong: Vec<_> = [
+            count(failed, "server with a problem", "servers with problems"),
+            count(self.collisions.len(), "name that is taken", "names that are taken"),
+            count(self.withheld.len(), "item withheld", "items withheld"),
+            count(self.unmatched.len(), "rule about nothing", "rules about nothing"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        if wrong.is_empty() {
+            return "all is well; tokens are estimated".to_owned();
+        }
+        format!("something is wrong, see above: {}; tokens are estimated", wrong.join(", "))
     }
 
     pub fn json(&self) -> String {
         let row = |row: &Row| {
             json!({
                 "name": row.name, "state": row.state, "problem": row.problem,
+                "remark": row.remark,
                 "revision": row.revision, "tools": row.tools, "resources": row.resources,
                 "prompts": row.prompts, "startup_ms": row.startup_ms,
                 "tokens_estimated": row.tokens, "sandbox": row.sandbox, "stderr": row.stderr,
@@ -157,6 +230,9 @@ impl Report {
             "collisions": self.collisions,
             "withheld": self.withheld,
             "renamed": self.renamed,
+            "unmatched": self.unmatched,
+            "warnings": self.warnings,
+            "tokens": self.cost.as_ref().map(Cost::json),
         });
         format!("{report:#}\n")
     }
@@ -172,7 +248,7 @@ fn renamed(item: &Item) -> String {
 impl Row {
     fn of(upstream: &Upstream, catalog: &Catalog) -> Row {
         let status = upstream.status();
-        let Condition { state, problem, sandbox, .. } = upstream.condition();
+        let Condition { state, problem, remark, sandbox, .. } = upstream.condition();
         let inventory = upstream.inventory();
         let is_of = |item: &&Item| item.origin.upstream == *upstream.name();
         let tools = catalog.items(Kind::Tool).iter().filter(is_of);
@@ -180,6 +256,7 @@ impl Row {
             name: upstream.name().to_string(),
             state,
             problem,
+            remark,
             sandbox,
             stderr: upstream.stderr(),
             revision: status.introduction.map(|known| known.revision.as_str()),

@@ -6,24 +6,42 @@ use gateway::Gateway;
 use gateway::auth::Caller;
 use gateway::place::{Misplaced, Place};
 use mcp::names::Namespace;
+use mcp::rpc::Raw;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Cli, Misuse};
+use crate::hangup::Served;
 use crate::host::{Plan, stop_on_signals};
-use crate::reload;
+use crate::nesting::Above;
+use crate::{reload, terminal};
 
 pub async fn serve_stdio(cli: &Cli) -> anyhow::Result<i32> {
     expect_client()?;
     let stop = stop_on_signals()?;
-    let mut host = Plan::read(cli)?.reloadable()?.start(cli).await?;
+    let plan = Plan::read(cli)?;
+    if let Some(refusal) = Above::find().refusal(plan.source()) {
+        // First, as whoever is on stdin may end us as soon as it is answered.
+        terminal::complain(&format!("toolman: {}", refusal.words()));
+        refuse(&refusal.error()).await;
+        return Ok(2);
+    }
+    let mut host = plan.reloadable()?.start(cli).await?;
     host.is_read().await;
     let caller = gateway::auth::local(cli.agent.as_deref());
     let place = place(cli, &host.gateway, &caller)?;
+    if let Some(hangups) = host.hangups.take() {
+        hangups.heed(Served::Stdio, host.reloader.clone(), stop.clone());
+    }
     if let Some(reloader) = &host.reloader {
-        reload::on_hangup(reloader, host.hangups.take());
         reload::on_change(reloader);
     }
+    let (gateway, rules) = (host.gateway.clone(), std::mem::take(&mut host.rules));
+    let looking = tokio::spawn(async move {
+        gateway.ready().await;
+        rules.warn(&gateway);
+    });
     serve(&host.gateway, caller, &place, stop).await;
+    looking.abort();
     host.stop().await;
     Ok(0)
 }
@@ -36,6 +54,11 @@ pub fn expect_client() -> Result<(), Misuse> {
         return Err(Misuse(hint.into()));
     }
     Ok(())
+}
+
+/// Tells the client on stdin why it is not served.
+pub async fn refuse(error: &Raw) {
+    server::stdio::refusal::refuse(error, tokio::io::stdin(), tokio::io::stdout()).await;
 }
 
 /// Serves the client on stdin until it leaves.

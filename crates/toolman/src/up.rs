@@ -9,7 +9,8 @@ use server::http::Settings;
 use server::limits::CONNECTIONS_WAITING_MAX;
 use tokio::net::{TcpListener, TcpSocket};
 
-use crate::cli::{Cli, Misuse, Up};
+use crate::cli::{Cli, Command, Misuse, Up};
+use crate::hangup::Served;
 use crate::host::{Host, Plan, Source, stop_on_signals};
 use crate::report::Report;
 use crate::{data_dir, door, manager, reload, serve, terminal};
@@ -20,7 +21,7 @@ pub async fn run(cli: &Cli, up: &Up) -> anyhow::Result<i32> {
             format!("`{listen}` is not an address of this machine alone; use `toolman serve`");
         return Err(Misuse(reason).into());
     }
-    let plan = Plan::read_or_demo(cli)?.audited().with_key(cli).reloadable()?;
+    let plan = Plan::read_or_demo(cli)?.audited().with_key(cli).watching().reloadable()?;
     let token = data_dir::token(cli, &Http::default())?;
     let settings = door::settings(&plan, Keys::new(&token))?;
     let listener = bind(up.listen.unwrap_or_else(|| plan.listen(serve::LISTEN)))?;
@@ -56,8 +57,12 @@ pub async fn serve_until_stopped(
     banner: impl Fn(&Host) -> String,
 ) -> anyhow::Result<i32> {
     let stop = stop_on_signals()?;
+    if let Some(hangups) = host.hangups.take() {
+        let is_typed = matches!(cli.command, Some(Command::Up(_)));
+        let served = if is_typed { Served::Terminal } else { Served::Service };
+        hangups.heed(served, host.reloader.clone(), stop.clone());
+    }
     if let Some(reloader) = &host.reloader {
-        reload::on_hangup(reloader, host.hangups.take());
         reload::on_change(reloader);
         settings.reload = reload::on_request(cli, reloader)?;
     }
@@ -73,6 +78,7 @@ pub async fn serve_until_stopped(
             host.is_read().await;
             terminal::wait_until_ready(&host.gateway).await;
         } => {
+            host.rules.warn(&host.gateway);
             // It serves, whether or not anybody reads this.
             if let Err(error) = terminal::print(&banner(&host)) {
                 tracing::warn!("{error:#}");

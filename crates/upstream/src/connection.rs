@@ -4,6 +4,7 @@
 //! known only where the way back to a client depends on it. How messages travel is the wire's
 //! matter: queued for a byte pipe or an event stream, or each request posted by who makes it.
 
+mod audience;
 mod events;
 mod feed;
 mod incoming;
@@ -33,10 +34,11 @@ use crate::answer::Answer;
 use crate::error::Error;
 use crate::limits::{OUTGOING_MAX, STDIN_CLOSE_GRACE, WORKER_SILENCE};
 use crate::python::protocol::{self, Failure};
-use crate::relay::{Relay, Upcall};
+use crate::relay::{Relay, Upcall, Who};
 use crate::streamable::Streamable;
 use crate::veil::{Saying, Veil};
 
+use audience::PastCallers;
 pub(crate) use feed::{jittered, pause};
 pub(crate) use incoming::number;
 use table::{Waiting, watch_deadlines};
@@ -67,6 +69,10 @@ pub enum Heard {
     Upcall(Upcall),
     /// A resource is another; the parameters of the notification.
     Updated(Raw),
+    /// It has asked something of a client; whether it is known of which.
+    Asked { is_known: bool },
+    /// It said something that could be for several clients, and that none of them got.
+    Unattributed,
 }
 
 /// Who listens to a server.
@@ -134,6 +140,7 @@ struct State {
     next_look: Option<Instant>,
     /// Calls that were given up; their answers may still come and are no fault.
     abandoned: HashSet<u64>,
+    past: PastCallers,
     /// What a worker has found wrong with its files.
     faults: Vec<String>,
     /// Which of them it could not import, and what a call of their tools fails with.
@@ -155,7 +162,7 @@ struct State {
 struct OpenAsk {
     waiter: AbortHandle,
     /// The client that was asked, if it is known.
-    client: Option<u64>,
+    client: Option<Who>,
 }
 
 impl Shared {
@@ -250,7 +257,7 @@ impl Connection {
         if self.0.listener.veil.is_off() {
             return answer;
         }
-        let client = call.relay.as_ref().map(|relay| relay.client);
+        let client = call.relay.as_ref().map(|relay| relay.who.client);
         let Call { method, subject, .. } = *call;
         let saying = Saying { upstream: &self.0.upstream, method, subject, client };
         self.0.listener.veil.over_answer(answer, saying)
@@ -270,7 +277,9 @@ impl Connection {
         let params = (call.params)(&id);
         let frame = match self.0.wire {
             Wire::Worker => {
-                match protocol::request(&id, call.method, params.as_deref(), call.timeout) {
+                let client = call.relay.as_ref().map(|relay| relay.who.client);
+                let (method, params) = (call.method, params.as_deref());
+                match protocol::request(&id, method, params, call.timeout, client) {
                     Some(frame) => frame,
                     // It is of no use to a worker, which need not know.
                     None => return Ok(Outcome::Result(Raw::trusted("{}"))),

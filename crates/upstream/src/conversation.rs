@@ -36,6 +36,8 @@ pub struct Introduction {
     pub server_info: Option<Raw>,
     /// Whether it runs tasks, in the manner of its era.
     pub runs_tasks: bool,
+    /// What it declares although it does not know the methods for it.
+    pub unimplemented: Vec<&'static str>,
 }
 
 impl Introduction {
@@ -47,6 +49,7 @@ impl Introduction {
             instructions: None,
             server_info: None,
             runs_tasks: false,
+            unimplemented: Vec::new(),
         }
     }
 
@@ -82,9 +85,9 @@ pub async fn introduce(
     connection: &Connection,
     era: EraChoice,
     wait: Duration,
-) -> Result<Introduction, String> {
+) -> Result<Introduction, Problem> {
     if era == EraChoice::Only(Era::Modern) {
-        return discover(connection, wait).await.map_err(|problem| problem.to_string());
+        return discover(connection, wait).await;
     }
     let problem = match initialize(connection, wait).await {
         Ok(introduction) => return Ok(introduction),
@@ -97,7 +100,7 @@ pub async fn introduce(
     {
         return Ok(introduction);
     }
-    Err(problem.to_string())
+    Err(problem)
 }
 
 /// The handshake of the legacy era: `initialize` and `notifications/initialized`.
@@ -163,6 +166,7 @@ fn read_introduction(result: &Raw) -> Result<Introduction, String> {
         capabilities,
         instructions: instructions.and_then(json::string).map(String::from),
         server_info: server_info.map(|part| result.part(part)),
+        unimplemented: Vec::new(),
     })
 }
 
@@ -189,6 +193,7 @@ fn read_discovery(result: &Raw) -> Result<Introduction, String> {
         capabilities,
         instructions: instructions.and_then(json::string).map(String::from),
         server_info: server_info.map(|part| result.part(part)),
+        unimplemented: Vec::new(),
     })
 }
 
@@ -199,7 +204,7 @@ pub async fn read_lists(
     introduction: &Introduction,
     capability: &'static str,
     inventory: &mut Inventory,
-) -> Result<Option<Duration>, String> {
+) -> Result<Option<Duration>, Problem> {
     let mut age = None;
     for kind in Kind::ALL.into_iter().filter(|kind| kind.capability() == capability) {
         if introduction.declares(kind.capability()) {
@@ -208,7 +213,7 @@ pub async fn read_lists(
                 Err(Problem::Lost(_)) => read_list(connection, kind).await,
                 list => list,
             };
-            let list = list.map_err(|problem| problem.to_string())?;
+            let list = list?;
             inventory.set(kind, list.items);
             age = list.age.into_iter().chain(age).min();
         }
@@ -271,6 +276,13 @@ pub async fn read_list(connection: &Connection, kind: Kind) -> Result<List, Prob
     Ok(list)
 }
 
+/// The `data` of the error with which a Toolman tells the one that started it that both serve the same.
+pub const ITSELF: &str = r#"{"toolman":"itself"}"#;
+
+fn is_of_ourselves(error: &Raw) -> bool {
+    matches!(error.members(["data"]), Ok([Some(data)]) if data == ITSELF)
+}
+
 /// Why a question of ours has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
@@ -278,6 +290,8 @@ pub enum Problem {
     MethodNotFound { method: String },
     #[error("it answered `{method}` with the error {}", shorten(&String::from_utf8_lossy(.error.as_bytes())))]
     Refused { method: String, code: i64, error: Raw },
+    #[error("it is Toolman itself, which serves the same configuration already")]
+    Itself,
     #[error("it did not answer `{method}` within {waited:?}")]
     Silent { method: String, waited: Duration },
     #[error("it answered `{method}` with HTTP status {status}{said}{}", advice(*.status))]
@@ -344,6 +358,7 @@ pub async fn ask(
             let code = error.members(["code"]).ok().and_then(|[code]| code?.parse().ok());
             match code {
                 Some(-32601) => Err(Problem::MethodNotFound { method }),
+                _ if is_of_ourselves(&error) => Err(Problem::Itself),
                 code => Err(Problem::Refused { method, code: code.unwrap_or(0), error }),
             }
         }

@@ -37,6 +37,12 @@ pub enum Error {
     )]
     Unready { upstream: UpstreamName, waited: Duration },
 
+    /// What its files define is not known yet.
+    #[error(
+        "upstream `{upstream}` is not ready after {waited:?}: its files are still being read; try again in a moment"
+    )]
+    Unread { upstream: UpstreamName, waited: Duration },
+
     #[error("upstream `{upstream}` answered with more than {limit} bytes on one line")]
     TooLarge { upstream: UpstreamName, limit: usize },
 

@@ -44,6 +44,8 @@ const GUARD: &str = "mcp-guard";
 const STAGE: &str = "mcp-stage";
 /// The exit code of a server that was killed.
 const KILLED: u8 = 137;
+/// How far up it is looked for guards.
+const ANCESTORS_MAX: usize = 256;
 /// Held by the thread that has the last word.
 static ENDING: Mutex<()> = Mutex::new(());
 
@@ -82,6 +84,24 @@ pub fn run() -> Option<ExitCode> {
         STAGE => Some(stage(args)),
         _ => None,
     }
+}
+
+/// How many guards stand above this process: as many gateways, each of which was started by a server of another.
+pub fn count_above() -> usize {
+    let mut count = 0;
+    let mut next = getppid();
+    for _ in 0..ANCESTORS_MAX {
+        let Some(pid) = next else { break };
+        let file = |name: &str| std::fs::read(format!("/proc/{}/{name}", pid.as_raw_nonzero()));
+        let command_line = file("cmdline").unwrap_or_default();
+        count +=
+            usize::from(command_line.split(|byte| *byte == 0).next() == Some(GUARD.as_bytes()));
+        let stat = file("stat").ok().and_then(|stat| String::from_utf8(stat).ok());
+        // The name stands in brackets and may hold anything; the state and the parent follow.
+        let parent = stat.as_deref().and_then(|stat| stat.rsplit_once(')')?.1.split(' ').nth(2));
+        next = parent.and_then(|parent| parent.parse().ok()).and_then(Pid::from_raw);
+    }
+    count
 }
 
 /// Becomes the server, in a session and process group of its own.

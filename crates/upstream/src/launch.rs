@@ -164,6 +164,8 @@ pub struct Spawner {
     veil: Arc<Veil>,
     /// The safe as it was when all its values were hidden, or could not be read.
     hidden: Arc<Mutex<Option<Mark>>>,
+    /// A variable by which the commands that are started here know who is above them.
+    marker: Option<(&'static str, OsString)>,
 }
 
 /// The children of this process.
@@ -184,19 +186,29 @@ impl Spawner {
     pub fn with_secrets(guard: impl Into<OsString>, secrets: Option<Arc<Store>>) -> Arc<Spawner> {
         let (guard, children) = (guard.into(), Arc::default());
         let (veil, hidden) = (Arc::default(), Arc::default());
-        Arc::new(Spawner { guard, children, secrets, veil, hidden })
+        Arc::new(Spawner { guard, children, secrets, veil, hidden, marker: None })
+    }
+
+    /// The same, with a variable of the environment for all commands.
+    pub fn marking(self: Arc<Self>, name: &'static str, value: OsString) -> Arc<Spawner> {
+        Arc::new(Spawner { marker: Some((name, value)), ..self.copy() })
     }
 
     /// The same for another gateway in this process, which hears by itself of what is hidden. Two that know nothing of
     /// each other would take each other's children for leftovers.
     pub fn twin(&self) -> Arc<Spawner> {
-        Arc::new(Spawner {
+        Arc::new(Spawner { veil: Arc::new(self.veil.twin()), ..self.copy() })
+    }
+
+    fn copy(&self) -> Spawner {
+        Spawner {
             guard: self.guard.clone(),
             children: Arc::clone(&self.children),
             secrets: self.secrets.clone(),
-            veil: Arc::new(self.veil.twin()),
+            veil: Arc::clone(&self.veil),
             hidden: Arc::clone(&self.hidden),
-        })
+            marker: self.marker.clone(),
+        }
     }
 
     pub fn veil(&self) -> &Arc<Veil> {
@@ -263,6 +275,7 @@ impl Spawner {
         for name in OWN_SECRETS {
             guarded.env_remove(name);
         }
+        guarded.envs(self.marker.clone());
         for (name, value) in &command.env {
             if value.secrets().next().is_some() {
                 return Err(io::Error::other("a secret is not put in"));

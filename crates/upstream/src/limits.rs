@@ -28,6 +28,9 @@ pub const CALLS_MAX: usize = 4_096;
 /// Requests of one upstream that wait for a client's answer.
 pub const ASKS_MAX: usize = 64;
 
+/// For how long a client counts after its last call: until then a server may still ask or log because of it.
+pub const AFTERMATH: Duration = Duration::from_mins(10);
+
 /// Silence after which a call is given up, unless configured.
 pub const CALL_TIMEOUT: Duration = Duration::from_mins(1);
 /// However much progress is reported, a call ends after this.
@@ -163,6 +166,8 @@ pub const SECRETS_WAIT_MAX: Duration = Duration::from_secs(3);
 pub const VEILED_MAX: usize = 10_000;
 /// Conversations of single clients with one upstream.
 pub const PRIVATES_MAX: usize = 64;
+/// The same where nobody has asked for them: of one server that asks clients. Further clients share.
+pub const APART_MAX: usize = 16;
 /// Such a one is closed when it was not used for this long.
 pub const PRIVATE_IDLE_MAX: Duration = Duration::from_mins(15);
 /// How long all of them may take to end.

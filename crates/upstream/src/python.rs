@@ -57,6 +57,8 @@ pub struct Worker {
     pub stage: Stage,
     /// Whether it is started before anybody calls it.
     pub is_eager: bool,
+    /// Whether it refuses arguments of another type where it would convert them.
+    pub is_strict: bool,
     pub pace: Pace,
     /// Where is kept what its tools print; nowhere if absent.
     pub log: Option<PathBuf>,
@@ -119,6 +121,14 @@ impl Worker {
         args.extend(["--namespace".into(), OsString::from(&self.name), "--tools".into()]);
         args.push(self.folder.clone().into());
         args.extend(["--result-max".into(), self.pace.result_bytes_max.to_string().into()]);
+        if self.is_strict {
+            args.push("--strict".into());
+        }
+        if let Some(confinement) = &self.confinement {
+            // So that a tool which is denied something can say by which setting.
+            let held_by = if confinement.has_network { "sandbox" } else { "sandbox,network" };
+            args.extend(["--held-by".into(), held_by.into()]);
+        }
         (self.interpreter.as_os_str(), args)
     }
 

@@ -12,8 +12,7 @@ use crate::context::Context;
 /// Where messages for the client of a call go.
 #[derive(Clone)]
 pub struct Relay {
-    /// Tells clients apart; what it stands for is the caller's matter.
-    pub client: u64,
+    pub who: Who,
     /// What the client has said for servers of its own.
     pub context: Option<Arc<Context>>,
     /// Whether each call has a way of its own, so that what is one call's must not go another's.
@@ -22,16 +21,30 @@ pub struct Relay {
     pub deliver: Arc<dyn Fn(Upcall) -> bool + Send + Sync>,
 }
 
+/// Tells clients apart; what the numbers stand for is the caller's matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Who {
+    pub client: u64,
+    /// Tells the programs apart that are one client: those that share a token and have no session. 0 for a client
+    /// that has one, or where nothing is known of the program.
+    pub program: u64,
+}
+
 impl Relay {
     /// Whether what is meant for the other call may go here.
     pub(crate) fn shares_its_way_with(&self, other: &Relay) -> bool {
-        self.client == other.client && !self.is_per_call && !other.is_per_call
+        self.who == other.who && !self.is_per_call && !other.is_per_call
+    }
+
+    /// Whether calls that come from the same `who` come from the same program.
+    pub(crate) fn is_known(&self) -> bool {
+        !self.is_per_call || self.who.program != 0
     }
 }
 
 impl fmt::Debug for Relay {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        write!(formatter, "Relay({})", self.client)
+        write!(formatter, "Relay({:?})", self.who)
     }
 }
 

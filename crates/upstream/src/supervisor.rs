@@ -9,6 +9,7 @@ pub mod lost;
 mod private;
 mod rest;
 mod retire;
+mod sharing;
 mod worker;
 
 use std::sync::Arc;
@@ -32,7 +33,7 @@ use crate::answer::Answer;
 use crate::connection::{Call, Connection};
 use crate::context::Context;
 use crate::conversation::read_list;
-pub use crate::conversation::{EraChoice, Introduction};
+pub use crate::conversation::{EraChoice, ITSELF, Introduction};
 use crate::error::Error;
 use crate::hearing::Watched;
 use crate::launch::{Launch, Spawner};
@@ -42,6 +43,8 @@ use crate::printed::Printed;
 use crate::relay::Upcall;
 use crate::stderr::StderrTail;
 use crate::supervisor::private::Privates;
+use crate::supervisor::sharing::Habits;
+pub use crate::supervisor::sharing::SessionChoice;
 
 /// What the configuration says of one upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +72,7 @@ impl Settings {
             name,
             launch,
             era: EraChoice::Auto,
-            session: SessionChoice::Shared,
+            session: SessionChoice::default(),
             restart: Restart::Never,
             startup_timeout: STARTUP_TIMEOUT,
             call_timeout: CALL_TIMEOUT,
@@ -77,16 +80,6 @@ impl Settings {
             context: Arc::default(),
         }
     }
-}
-
-/// Who shares a conversation with the server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SessionChoice {
-    /// All clients.
-    #[default]
-    Shared,
-    /// Nobody: each client has a process or session of its own.
-    PerClient,
 }
 
 /// What happens when a server ends by itself.
@@ -113,6 +106,10 @@ pub enum Phase {
     },
     /// It is not tried again.
     Down {
+        reason: String,
+    },
+    /// It is not tried again, and that is no failure.
+    LeftOut {
         reason: String,
     },
 }
@@ -170,6 +167,7 @@ struct Shared {
     exact: ArcSwap<Vec<String>>,
     lost: ArcSwap<lost::Lost>,
     privates: Privates,
+    habits: Arc<Habits>,
     events: mpsc::Sender<Event>,
     restarts: AtomicU64,
     stop: CancellationToken,
@@ -217,6 +215,7 @@ impl Upstream {
             lost: ArcSwap::default(),
             settings,
             privates: Privates::default(),
+            habits: Arc::default(),
             events,
             restarts: AtomicU64::new(0),
             stop: CancellationToken::new(),
@@ -297,9 +296,7 @@ impl Upstream {
     /// The conversation that a call belongs to.
     async fn connection_for(&self, call: &mut Call<'_>) -> Result<Arc<Connection>, Error> {
         match &call.relay {
-            Some(relay) if self.0.settings.session == SessionChoice::PerClient => {
-                Box::pin(self.private(relay)).await
-            }
+            Some(relay) if self.is_apart(relay) => Box::pin(self.own(relay)).await,
             _ => match self.0.connection.load_full() {
                 Some(connection) => Ok(connection),
                 None if self.is_worker() => Box::pin(self.awoken(call)).await,
@@ -317,7 +314,7 @@ impl Upstream {
         let shared = self.0.connection.load_full();
         if !shared.is_some_and(|shared| Arc::ptr_eq(&shared, old)) {
             if let Some(relay) = &call.relay {
-                self.forget_conversation(relay.client, old);
+                self.forget_conversation(relay.who, old);
             }
             return self.connection_for(&mut call.clone()).await;
         }
@@ -400,7 +397,9 @@ impl Upstream {
 
     fn down(&self) -> Error {
         let reason = match self.status().phase {
-            Phase::Waiting { reason } | Phase::Down { reason } => reason,
+            Phase::Waiting { reason } | Phase::Down { reason } | Phase::LeftOut { reason } => {
+                reason
+            }
             Phase::Resting => "is not started, as nobody needs it".into(),
             Phase::Installing => "is not ready: its packages are being installed; try again".into(),
             Phase::Starting | Phase::Late | Phase::Ready => "has not answered yet".into(),

@@ -155,22 +155,28 @@ impl Launch {
 
     /// The same with the values of the secrets put in, or why that can't be, in words without a value.
     pub(crate) fn filled(&self, contents: &Contents) -> Result<Launch, String> {
+        if let Launch::Worker(worker) = self {
+            // Its other tools may need none; those that do find a default of the folder in their place, or nothing. TD-63,
+            // TD-64
+            let mut faults = worker.faults.clone();
+            let mut env: Vec<(String, Template)> = Vec::new();
+            for (variable, value) in &worker.env {
+                let known = env.iter().position(|(name, _)| name == variable);
+                match (value.filled(contents), known) {
+                    (Ok(value), None) => env.push((variable.clone(), value)),
+                    (Ok(value), Some(place)) => env[place].1 = value,
+                    (Err(error), None) => faults.of_files.push(error.to_string()),
+                    (Err(_), Some(_)) => {}
+                }
+            }
+            return Ok(Launch::Worker(Box::new(Worker { env, faults, ..Worker::clone(worker) })));
+        }
         let missing: Vec<String> = self
             .secrets()
             .iter()
             .filter_map(|name| contents.value(name).err())
             .map(|error| error.to_string())
             .collect();
-        if let Launch::Worker(worker) = self {
-            // Its other tools may need none; those that do find nothing in their place. TD-63, TD-64
-            let mut faults = worker.faults.clone();
-            faults.of_files.extend(missing);
-            let filled = |(name, value): &(String, Template)| {
-                Some((name.clone(), value.filled(contents).ok()?))
-            };
-            let env = worker.env.iter().filter_map(filled).collect();
-            return Ok(Launch::Worker(Box::new(Worker { env, faults, ..Worker::clone(worker) })));
-        }
         if !missing.is_empty() {
             return Err(missing.join("; "));
         }

@@ -216,6 +216,7 @@ impl Veil {
             | Error::Busy { .. }
             | Error::Crowded { .. }
             | Error::Unready { .. }
+            | Error::Unread { .. }
             | Error::TooLarge { .. }
             | Error::Withheld { .. }
             | Error::SessionLost { .. }) => error,

@@ -47,6 +47,8 @@ pub struct Sure {
     schema: Value,
     validator: Validator,
     parts: usize,
+    /// Whether the tool takes some scalars for others, such as `"5"` for an integer.
+    converts: bool,
 }
 
 impl Sure {
@@ -55,7 +57,13 @@ impl Sure {
         let mut left = PARTS_MAX;
         let sure = reduced(schema, schema, 0, &mut left)?;
         let validator = jsonschema::options().should_validate_formats(false).build(&sure).ok()?;
-        Some(Sure { schema: sure, validator, parts: PARTS_MAX - left })
+        Some(Sure { schema: sure, validator, parts: PARTS_MAX - left, converts: false })
+    }
+
+    /// The same for a tool that converts scalars: what it may convert is not surely wrong.
+    #[must_use]
+    pub fn converting(self) -> Sure {
+        Sure { converts: true, ..self }
     }
 
     /// What is surely wrong with arguments, each with its place; nothing where that is not sure.
@@ -78,6 +86,9 @@ impl Sure {
     fn word(&self, error: &ValidationError<'_>, faults: &mut Vec<Mismatch>) -> Option<()> {
         let place = error.instance_path().as_str().to_owned();
         let value = error.instance();
+        if self.converts && may_be_converted(error) {
+            return None;
+        }
         let is_exact = value.as_f64().is_none_or(|number| number.abs() < EXACT_MAX);
         let mut tell = |at: String, problem: String| faults.push(Mismatch { at, problem });
         match error.kind() {
@@ -175,6 +186,34 @@ impl Sure {
             }
             _ => None,
         }
+    }
+}
+
+/// Whether a value of the wrong type could be taken for one of the right type.
+fn may_be_converted(error: &ValidationError<'_>) -> bool {
+    match error.kind() {
+        Kind::Type { kind: TypeKind::Single(kind) } => reads_like(error.instance(), *kind),
+        Kind::AnyOf { context } => context.iter().flatten().any(may_be_converted),
+        _ => false,
+    }
+}
+
+/// Whether a scalar reads like one of another type.
+fn reads_like(value: &Value, kind: JsonType) -> bool {
+    match (kind, value) {
+        (JsonType::Integer | JsonType::Number, Value::Bool(_)) => true,
+        (JsonType::Integer | JsonType::Number, Value::String(text)) => {
+            let first = text.trim_start().chars().next();
+            first.is_some_and(|first| first.is_ascii_digit() || "+-.".contains(first))
+        }
+        (JsonType::Boolean, Value::Number(number)) => {
+            number.as_f64().is_some_and(|number| number.abs() <= 1.0 && number.fract() == 0.0)
+        }
+        (JsonType::Boolean, Value::String(text)) => {
+            let words = ["1", "on", "t", "true", "y", "yes", "0", "off", "f", "false", "n", "no"];
+            words.iter().any(|word| word.eq_ignore_ascii_case(text))
+        }
+        _ => false,
     }
 }
 
@@ -281,6 +320,20 @@ mod tests {
         let faults = sure.faults(&json!({ "p": value }).to_string());
         let faults: Vec<_> = faults.iter().map(|fault| (&*fault.at, &*fault.problem)).collect();
         assert_eq!(faults, expected, "{parameter} {value}");
+    }
+
+    #[test]
+    fn what_a_tool_may_convert_is_not_surely_wrong() {
+        let schema = json!({"properties": {"p": {"type": "integer"}, "q": {"anyOf": [{"type": "boolean"}, {"type": "null"}]}}});
+        let sure = Sure::of(&schema).unwrap().converting();
+        for fine in
+            [r#"{"p":"5"}"#, r#"{"p":true}"#, r#"{"q":"Yes"}"#, r#"{"q":1}"#, r#"{"p":" -2 "}"#]
+        {
+            assert!(sure.faults(fine).is_empty(), "{fine}");
+        }
+        for wrong in [r#"{"p":"five"}"#, r#"{"p":null}"#, r#"{"q":2}"#, r#"{"q":[1]}"#] {
+            assert_eq!(sure.faults(wrong).len(), 1, "{wrong}");
+        }
     }
 
     #[test]

@@ -35,6 +35,7 @@ pub struct Manifest {
     pub calls_max: Option<usize>,
     pub calls_a_minute: Option<u32>,
     pub is_eager: Option<bool>,
+    pub is_strict: Option<bool>,
     /// The tools that are offered, if not all. TD-18
     pub allow: Option<Patterns>,
     pub deny: Option<Patterns>,
@@ -60,6 +61,7 @@ struct Written {
     max_concurrency: Option<u64>,
     rate_limit: Option<u64>,
     eager: Option<bool>,
+    strict: Option<bool>,
     allow: Option<Vec<String>>,
     deny: Option<Vec<String>>,
 }
@@ -128,6 +130,7 @@ impl Manifest {
             calls_max: written.max_concurrency.and_then(|calls| usize::try_from(calls).ok()),
             calls_a_minute: written.rate_limit.and_then(small),
             is_eager: written.eager,
+            is_strict: written.strict,
             allow,
             deny,
         };
@@ -197,6 +200,7 @@ impl Manifest {
             calls_max: upper.calls_max.or(self.calls_max),
             calls_a_minute: upper.calls_a_minute.or(self.calls_a_minute),
             is_eager: upper.is_eager.or(self.is_eager),
+            is_strict: upper.is_strict.or(self.is_strict),
             allow: upper.allow.or(self.allow),
             deny: upper.deny.or(self.deny),
         }

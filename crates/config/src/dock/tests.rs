@@ -232,7 +232,8 @@ fn environment_counts_for_more_than_the_file_in_each_setting_of_the_watcher() {
         };
         file.with_environment(&value).unwrap().watches().map(|quiet| quiet.as_millis())
     };
-    let file = Dock { is_watching: true, quiet: Duration::from_millis(70), ..Dock::default() };
+    let file =
+        Dock { is_watching: Some(true), quiet: Duration::from_millis(70), ..Dock::default() };
     assert_eq!(watches(Dock::default(), &[]), None);
     assert_eq!(watches(Dock::default(), &[("ENABLE_FS_WATCHER", "1")]), Some(1_500));
     assert_eq!(watches(file.clone(), &[("ENABLE_FS_WATCHER", "1")]), Some(70));

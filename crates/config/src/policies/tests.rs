@@ -86,7 +86,7 @@ fn every_fault_of_a_policy_is_told_with_its_fix() {
         ),
         ("[default_policy]\nmax_tools_per_agent = 0", "is 0; it must be from 1 to 1000000"),
         ("[default_policy]\nallow_unknown_tools = 'no'", "it must be `true` or `false`"),
-        ("[security_settings]\nlog_level = 'loud'", "it must be `error` or `warn` or"),
+        ("[security_settings]\nlog_level = 'loud'", "it must be `error`, `warn`,"),
         ("[performance_settings]\ntool_call_timeout = '1s'", "it must be a whole number"),
         ("[tokens.ci]\nsha256 = 'abc'", "`sha256` is no hash; write 64 hexadecimal digits"),
         ("[tokens.ci]\nagent = 'ci'", "has no secret; add `sha256 = \"…\"`"),

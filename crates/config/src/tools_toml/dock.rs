@@ -30,6 +30,7 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
     let disk_mb = number("disk_mb", 1, u32::MAX).unwrap_or(usual.disk_mb);
     let call_timeout = wait(&mut section, "timeout", usual.call_timeout, faults);
     let is_eager = section.get("eager").and_then(|value| value.boolean(faults));
+    let is_strict = section.get("strict").and_then(|value| value.boolean(faults));
     let network = section.get("network").and_then(|value| value.boolean(faults));
     let words = [
         ("none", Sandbox::Off),
@@ -59,6 +60,7 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
         waiting_max,
         calls_a_minute,
         is_eager: is_eager.unwrap_or(false),
+        is_strict: is_strict.unwrap_or(usual.is_strict),
         network: network.unwrap_or(usual.network),
         sandbox: sandbox.unwrap_or(usual.sandbox),
         memory_mb,
@@ -67,7 +69,7 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
         processes_max,
         disk_mb,
         install_timeout,
-        is_watching: watches.unwrap_or(false),
+        is_watching: watches,
         quiet,
         managers,
         approval,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use mcp::text::shorten;
 
-use super::patterns;
+use super::patterns_of;
 use super::server::variables;
 use super::texts::{Means, expanded};
 use crate::dock::{Manifest, check_name, unfit};
@@ -94,7 +94,8 @@ fn manifest(section: &mut Section<'_>, means: Means<'_>, faults: &mut Faults<'_>
     let processes_max = number("processes", 1, u32::MAX);
     let disk_mb = number("disk_mb", 1, u32::MAX);
     let mut switch = |key: &'static str| section.get(key)?.boolean(faults);
-    let (network, sandbox, is_eager) = (switch("network"), switch("sandbox"), switch("eager"));
+    let (network, sandbox) = (switch("network"), switch("sandbox"));
+    let (is_eager, is_strict) = (switch("eager"), switch("strict"));
     let mut paths = |key: &'static str| {
         let listed = section.get(key).map(|value| value.strings("path", faults));
         let listed = listed.into_iter().flatten();
@@ -102,7 +103,7 @@ fn manifest(section: &mut Section<'_>, means: Means<'_>, faults: &mut Faults<'_>
     };
     let (reads, writes) = (paths("read"), paths("write"));
     let interpreter = section.get("interpreter").and_then(|value| value.string(faults));
-    let mut globs = |key: &'static str| Some(patterns(&section.get(key)?, faults));
+    let mut globs = |key: &'static str| Some(patterns_of(&section.get(key)?, None, faults));
     Manifest {
         env: env.unwrap_or_default(),
         secrets,
@@ -117,6 +118,7 @@ fn manifest(section: &mut Section<'_>, means: Means<'_>, faults: &mut Faults<'_>
         calls_max: calls_max.and_then(|calls| usize::try_from(calls).ok()),
         calls_a_minute,
         is_eager,
+        is_strict,
         allow: globs("allow"),
         deny: globs("deny"),
         ..Manifest::default()

@@ -163,10 +163,7 @@ mod tests {
             "route 1 of `routes` has no `path`; add one, such as `/weather/{city}`",
         );
         check("path = '/a'", "route 1 of `routes` has no `tool`; add one, such as `weather_now`");
-        check(
-            "path = '/a'\ntool = 'b'\nmethod = 'HEAD'",
-            "`method` is `HEAD`; it must be `GET` or",
-        );
+        check("path = '/a'\ntool = 'b'\nmethod = 'HEAD'", "`method` is `HEAD`; it must be `GET`,");
         check("path = '/a'\ntool = 'b'\nrequest_schema = 7", "`request_schema` is no JSON Schema");
         let twice = "path = '/a/{b}'\ntool = 'x'\n[[routes]]\npath = '/a/{c}'\ntool = 'y'";
         check(twice, "t:7:8: `path` is `/a/{c}`; it is there twice for one method; each has one");

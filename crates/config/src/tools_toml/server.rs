@@ -19,10 +19,11 @@ use upstream::supervisor::{EraChoice, Restart, SessionChoice, Settings};
 use upstream::template::Template;
 
 use super::texts::{Means, argument, expanded, templated, without_nul};
-use super::{TOP_KEYS, names, patterns, python, remote};
+use super::{TOP_KEYS, names, patterns_of, python, remote};
 use crate::dock::{Manifest, Named};
 use crate::duration::{self, DurationError};
 use crate::fault::Faults;
+use crate::mentions::Of;
 use crate::reader::{Section, Value};
 use crate::{Server, Surroundings};
 
@@ -65,6 +66,10 @@ pub fn finish(
     call_timeout: Option<Duration>,
     faults: &mut Faults<'_>,
 ) -> (Vec<Server>, Vec<Named>) {
+    for draft in drafts.iter().filter(|draft| !draft.enabled) {
+        let name = draft.name.as_ref().map_or(draft.namespace.as_str(), |(name, _)| name.as_str());
+        faults.disable(name);
+    }
     // A disabled server may share its name with the one that replaces it.
     drafts.retain(|draft| draft.enabled);
     let names = names::assign(&drafts, faults);
@@ -159,7 +164,8 @@ pub fn read_named(
         }
     };
     let keys = Keys { cwd: "workingDirectory", splits_commands: false };
-    let tools = section.get("tools").map(|value| patterns(&value, faults));
+    let of = Of::ItemsOf(key.into());
+    let tools = section.get("tools").map(|value| patterns_of(&value, Some(&of), faults));
     let mut draft = draft(value, section, names, keys, (position, circumstances), faults);
     draft.tools = tools;
     if let Some(Launch::Command(command)) = &mut draft.launch {
@@ -395,7 +401,11 @@ fn era(section: &mut Section<'_>, faults: &mut Faults<'_>) -> EraChoice {
 }
 
 fn session(section: &mut Section<'_>, faults: &mut Faults<'_>) -> SessionChoice {
-    let words = [("shared", SessionChoice::Shared), ("per-client", SessionChoice::PerClient)];
+    let words = [
+        ("auto", SessionChoice::Auto),
+        ("shared", SessionChoice::Shared),
+        ("per-client", SessionChoice::PerClient),
+    ];
     section.get("session").and_then(|value| value.choice(&words, faults)).unwrap_or_default()
 }
 

@@ -43,8 +43,10 @@ fn render(server: &Server) -> String {
     if let EraChoice::Only(era) = settings.era {
         write!(line, " {era:?}").unwrap();
     }
-    if settings.session == SessionChoice::PerClient {
-        write!(line, " per client").unwrap();
+    match settings.session {
+        SessionChoice::Auto => {}
+        SessionChoice::Shared => line.push_str(" shared"),
+        SessionChoice::PerClient => line.push_str(" per client"),
     }
     if let Restart::OnFailure { delay_max } = settings.restart {
         write!(line, " restart {delay_max:?}").unwrap();
@@ -143,11 +145,12 @@ mod meaning {
 
     #[test]
     fn session_may_be_each_clients_own() {
-        check_server("session = 'shared'", r#"server-1 [] sh "run""#);
+        check_server("session = 'auto'", r#"server-1 [] sh "run""#);
+        check_server("session = 'shared'", r#"server-1 [] sh "run" shared"#);
         check_server("session = 'per-client'", r#"server-1 [] sh "run" per client"#);
         check_server(
             "session = 'mine'",
-            "3:11: `session` is `mine`; it must be `shared` or `per-client`",
+            "3:11: `session` is `mine`; it must be `auto`, `shared` or `per-client`",
         );
     }
 

@@ -6,6 +6,7 @@ use super::texts::expanded;
 use crate::Surroundings;
 use crate::fault::Faults;
 use crate::http::{AgentToken, Secret, weakness};
+use crate::mentions::Of;
 use crate::reader::Value;
 
 pub fn read(
@@ -62,6 +63,7 @@ fn token(
         value.report(&format!("`{}` proves no agent; name one", shorten(name)), faults);
         return None;
     }
+    value.mention(&agent, Of::Agents, faults);
     Some(AgentToken { secret, agent })
 }
 

@@ -1,13 +1,16 @@
 //! Ways to a client: what upstreams have for it goes there, as far as it may.
 
 use std::borrow::Cow;
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use foldhash::fast::FixedState;
 use mcp::json;
 use mcp::log_level::LogLevel;
+use mcp::modern::Envelope;
 use upstream::context::Context;
-use upstream::relay::{Relay, Upcall};
+use upstream::relay::{Relay, Upcall, Who};
 
 use super::Client;
 use crate::logs;
@@ -33,14 +36,16 @@ impl Outlet {
     fn one_way(
         (client, context): (u64, Option<Arc<Context>>),
         outbox: Outbox,
-        log_level: Option<LogLevel>,
+        envelope: &Envelope,
     ) -> Outlet {
+        let log_level = logs::level_in(envelope);
         let out = outbox.clone();
         let deliver = move |upcall| match upcall {
             Upcall::Notice(frame) => is_about_a_request(&frame, log_level) && out.try_send(frame),
             Upcall::Ask(_) => false,
         };
-        let relay = Relay { client, context, is_per_call: true, deliver: Arc::new(deliver) };
+        let who = Who { client, program: program(envelope) };
+        let relay = Relay { who, context, is_per_call: true, deliver: Arc::new(deliver) };
         Outlet { relay, outbox, takes_pieces: false }
     }
 
@@ -50,13 +55,19 @@ impl Outlet {
     }
 
     /// This way as a request of the modern era uses it.
-    pub(crate) fn narrowed(&self, log_level: Option<LogLevel>) -> Cow<'_, Outlet> {
+    pub(crate) fn narrowed(&self, envelope: &Envelope) -> Cow<'_, Outlet> {
         if self.relay.is_per_call {
             return Cow::Borrowed(self);
         }
-        let who = (self.relay.client, self.relay.context.clone());
-        Cow::Owned(Outlet::one_way(who, self.outbox.clone(), log_level))
+        let who = (self.relay.who.client, self.relay.context.clone());
+        Cow::Owned(Outlet::one_way(who, self.outbox.clone(), envelope))
     }
+}
+
+/// The program that makes a request, by what it says of itself; 0 if it says nothing.
+fn program(envelope: &Envelope) -> u64 {
+    let info = envelope.client.as_ref();
+    info.map_or(0, |info| FixedState::default().hash_one(info.as_bytes()).max(1))
 }
 
 /// Whether a notification may be sent on the stream of a modern request.
@@ -75,7 +86,7 @@ impl Client {
         match &request.terms {
             Terms::Own(envelope) => {
                 let who = (self.id, self.context.clone());
-                Outlet::one_way(who, outbox, logs::level_in(envelope))
+                Outlet::one_way(who, outbox, envelope)
             }
             Terms::Handshake | Terms::Broken(_) => self.outlet(outbox),
         }
@@ -98,7 +109,8 @@ impl Client {
         };
         let context = self.context.clone();
         let deliver = Arc::new(deliver);
-        let relay = Relay { client: self.id, context, is_per_call: false, deliver };
+        let who = Who { client: self.id, program: 0 };
+        let relay = Relay { who, context, is_per_call: false, deliver };
         Outlet { relay, outbox, takes_pieces: false }
     }
 }

@@ -88,7 +88,7 @@ impl Gateway {
         let trouble = |(_, upstream): &(Namespace, Upstream)| {
             let name = upstream.name();
             match upstream.status().phase {
-                Phase::Waiting { reason } | Phase::Down { reason } => {
+                Phase::Waiting { reason } | Phase::Down { reason } | Phase::LeftOut { reason } => {
                     format!("server `{name}` is not there: it {}", reason.replace('\n', " "))
                 }
                 Phase::Resting

@@ -118,6 +118,11 @@ impl Endpoint {
         for upstream in self.gateway.figures() {
             page.line("upstream_restarts_total", &of(&upstream.name), upstream.restarts);
         }
+        let help = "Its messages that no client got, as they could be for several.";
+        page.head("upstream_unattributed_total", "counter", help);
+        for upstream in self.gateway.figures() {
+            page.line("upstream_unattributed_total", &of(&upstream.name), upstream.unattributed);
+        }
         page.head("calls_under_way", "gauge", "Calls at the upstream now.");
         for upstream in self.gateway.figures() {
             page.line("calls_under_way", &of(&upstream.name), load(&upstream.calls.open));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use gateway::client::Client;
+use gateway::error::Error;
 use gateway::outbox;
 use gateway::request::Request as GatewayRequest;
 use hyper::body::Incoming;
@@ -67,11 +68,13 @@ impl Endpoint {
             Route::List => Ok(self.list(&client).await),
             Route::Call(name) => self.call(&client, &name, head, body).await,
             Route::Schema(name) => {
-                self.gateway.read_for(&client).await;
-                Ok(schema(&client, &name))
+                let tool = self.gateway.definition(&client, &name).await;
+                Ok(tool.map_or_else(|error| failed(&error), |tool| schemas(&tool)))
             }
             Route::OpenApi => {
-                self.gateway.read_for(&client).await;
+                if let Err(error) = self.gateway.read_for(&client).await {
+                    return Ok(failed(&error));
+                }
                 let routes = self.routes.iter().filter(|route| client.tool(&route.tool).is_ok());
                 let routes: Vec<_> = routes.collect();
                 let namespace = head.namespace.text();
@@ -170,18 +173,17 @@ fn arguments<'a>(head: &Head<'_>, body: &'a Bytes) -> Result<&'a [u8], Refused> 
     })
 }
 
-fn schema(client: &Client, name: &str) -> Response<Body> {
-    let definition = match client.tool(name) {
-        Ok(definition) => definition,
-        Err(error) => {
-            let (status, body) = reply::to_failed(&error);
-            return json_body(status, body);
-        }
-    };
+/// The schemas of a tool.
+fn schemas(definition: &Raw) -> Response<Body> {
     let [input, output] = definition.members(["inputSchema", "outputSchema"]).unwrap_or_default();
     let input = input.unwrap_or("{}");
     let output = output.map_or(String::new(), |output| format!(r#","outputSchema":{output}"#));
     json_body(StatusCode::OK, format!(r#"{{"inputSchema":{input}{output}}}"#).into())
+}
+
+fn failed(error: &Error) -> Response<Body> {
+    let (status, body) = reply::to_failed(error);
+    json_body(status, body)
 }
 
 fn not_allowed(allowed: &str) -> Response<Body> {

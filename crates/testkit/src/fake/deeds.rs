@@ -92,12 +92,18 @@ impl Server {
     /// Sends a log message, after so many milliseconds if told, and then the answer.
     async fn log(&self, id: &Raw, arguments: &str, meta: &str) {
         let asked: Value = serde_json::from_str(arguments).unwrap();
+        let answers_first = asked["answers_first"] == true;
+        if answers_first {
+            self.echo(id, arguments, meta);
+        }
         if let Some(pause) = asked["ms"].as_u64() {
             tokio::time::sleep(Duration::from_millis(pause)).await;
         }
         let params = r#"{"level":"info","data":"hello","x-vendor":1}"#;
         self.send(rpc::notification("notifications/message", Some(params.as_bytes())));
-        self.echo(id, arguments, meta);
+        if !answers_first {
+            self.echo(id, arguments, meta);
+        }
     }
 
     /// Answers, but not as one should.
@@ -164,8 +170,16 @@ impl Server {
     }
 
     /// Asks the client what the arguments say, and gives back its answer.
+    /// Asks, perhaps after a while, and perhaps when it has answered already; a cancellation does not stop it.
     async fn ask(&self, id: &Raw, arguments: &str) {
         let arguments: Value = serde_json::from_str(arguments).unwrap();
+        let answers_first = arguments["answers_first"] == true;
+        if answers_first {
+            self.echo(id, "{}", "null");
+        }
+        if let Some(pause) = arguments["ms"].as_u64() {
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+        }
         let (answer, answered) = oneshot::channel();
         self.asks.lock().unwrap().push_back(answer);
         let params = arguments.get("params").map(Value::to_string);
@@ -182,6 +196,13 @@ impl Server {
             return;
         }
         let answered = answered.await;
+        if answers_first {
+            let outcome = match answered {
+                Ok(Outcome::Result(raw) | Outcome::Error(raw)) => text(&raw),
+                Err(_) => "nothing".into(),
+            };
+            return self.note(&format!("answer {outcome}"), None);
+        }
         if is_silent_then {
             return;
         }

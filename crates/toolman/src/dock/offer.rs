@@ -44,11 +44,16 @@ impl Site {
             vec![scan::Findings::default(); folder.sources.len()]
         });
         let (mut tools, mut exact, mut is_partial) = (Vec::new(), Vec::new(), false);
-        let mut files = Vec::new();
+        let mut files: Vec<(String, String)> = Vec::new();
         for (source, findings) in folder.sources.iter().zip(read) {
             faults.extend(findings.faults.iter().map(|fault| fault.at(&source.file)));
-            let named = findings.tools.iter().filter_map(name_of);
-            files.extend(named.map(|tool| (tool, source.file.clone())));
+            for (tool, line) in findings.tools.iter().zip(&findings.lines) {
+                let Some(tool) = name_of(tool) else { continue };
+                if let Some((_, keeper)) = files.iter().find(|(known, _)| *known == tool) {
+                    faults.push(doubled(&source.file, *line, &tool, keeper));
+                }
+                files.push((tool, source.file.clone()));
+            }
             tools.extend(findings.tools);
             exact.extend(findings.exact);
             is_partial |= !findings.is_whole;
@@ -106,6 +111,13 @@ impl Site {
         };
         Ok(known.into_iter().map(found).collect())
     }
+}
+
+/// What is wrong with a tool whose name another file has already; a worker words it in the same way.
+pub fn doubled(file: &str, line: u64, tool: &str, keeper: &str) -> String {
+    format!(
+        "{file}:{line}: the tool `{tool}` is already defined in `{keeper}`, which keeps the name"
+    )
 }
 
 fn name_of(tool: &Raw) -> Option<String> {

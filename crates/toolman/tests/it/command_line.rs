@@ -217,7 +217,7 @@ async fn terminal_sees_progress_and_colours_unless_it_wants_none() {
     for (no_color, has_colour) in [("", true), ("1", false)] {
         // `script` gives it a terminal.
         let output = tokio::process::Command::new("script")
-            .args(["-qec", &format!("{TOOLMAN} check"), "/dev/null"])
+            .args(["-qec", &format!("{TOOLMAN} tools list"), "/dev/null"])
             .env("NO_COLOR", no_color)
             .current_dir(folder.path())
             .stdin(std::process::Stdio::null())

@@ -1,6 +1,7 @@
 //! Folders of Python tools, served by the real binary with real workers.
 
 mod arguments;
+mod asking;
 mod bombs;
 mod cancelled;
 mod conditions;
@@ -21,6 +22,7 @@ mod reloads;
 mod reported;
 mod storms;
 mod together;
+mod unserved;
 mod watched;
 
 use std::path::{Path, PathBuf};

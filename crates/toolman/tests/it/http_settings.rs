@@ -310,6 +310,7 @@ async fn metrics_count_what_happens() {
         "toolman_upstream_up{upstream=\"a\"} 1",
         "toolman_upstream_up{upstream=\"down\"} 0",
         "toolman_upstream_restarts_total{upstream=\"down\"} 0",
+        "toolman_upstream_unattributed_total{upstream=\"a\"} 0",
         "toolman_calls_total{upstream=\"a\",outcome=\"ok\"} 2",
         "toolman_calls_total{upstream=\"a\",outcome=\"error\"} 1",
         "toolman_calls_total{upstream=\"a\",outcome=\"timeout\"} 0",

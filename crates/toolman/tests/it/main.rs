@@ -3,17 +3,21 @@
 #![expect(clippy::unwrap_used, reason = "a test that meets one fails")]
 
 mod activation;
+mod attribution;
 mod audit;
 mod bad_input;
 mod ceiling_attacks;
 mod ceilings;
+mod checks;
 mod command_line;
 mod conformance;
 mod connect_stdio;
 mod dock;
+mod documented;
 mod dynamic;
 mod embedding;
 mod faults;
+mod hangups;
 mod hearing;
 mod http_limits;
 mod http_load;
@@ -28,6 +32,7 @@ mod manager;
 mod many_upstreams;
 mod modern;
 mod names;
+mod nesting;
 mod orphans;
 mod own_sessions;
 mod permissions;

@@ -103,13 +103,28 @@ class Arguments(unittest.TestCase):
 
     # TD-108, TD-149; FORMATS 2.5 (8): the peer takes 5 for a string.
     def test_values_that_do_not_fit_are_refused(self):
-        with Worker({"t.py": source([one[0] for one in REFUSED])}) as worker:
+        with Worker({"t.py": source([one[0] for one in REFUSED])}, options=("--strict",)) as worker:
             self.assertEqual(worker.ready["faults"], [])
             for index, (hint, value, path, message) in enumerate(REFUSED):
                 with self.subTest(hint, value=value):
                     error = worker.error("f%d" % index, {"p": value})
                     self.assertEqual(error["code"], "invalid_arguments")
                     self.assertEqual(error["details"]["errors"][0], {"path": "/p" + path, "message": message})
+
+    # As FastMCP, that is pydantic's lax mode, does.
+    def test_scalars_are_converted_unless_the_folder_is_strict(self):
+        taken = [("int", "5", "5"), ("int", " -1 ", "-1"), ("int", "5.0", "5"), ("int", True, "1"), ("float", "1.5", "1.5"), ("float", "1e3", "1000.0"),
+                 ("bool", "Yes", "True"), ("bool", "off", "False"), ("bool", 1, "True"), ("Optional[int]", "1", "1"), ("list[int]", ["1", 2], "[1, 2]"),
+                 ("Union[int, str]", "1", "'1'"), ("Point", {"x": "1", "y": "2"}, "Point(x=1, y=2.0)"), ("Annotated[int, Field(ge=1)]", "3", "3")]
+        refused = [("int", "five"), ("int", "5.5"), ("int", ""), ("int", "1" * 5000), ("float", "nan"), ("float", "inf"), ("bool", "2"), ("bool", 2), ("str", 5),
+                   ("str", True), ("Annotated[int, Field(ge=1)]", "0"), ("Literal['a', 1]", "1"), ("None", "")]
+        with Worker({"t.py": source([one[0] for one in taken + refused])}) as worker:
+            for index, (hint, value, seen) in enumerate(taken):
+                with self.subTest(hint, value=value):
+                    self.assertEqual(worker.text("f%d" % index, {"p": value}), seen)
+            for index, (hint, value) in enumerate(refused, len(taken)):
+                with self.subTest(hint, value=value):
+                    self.assertEqual(worker.error("f%d" % index, {"p": value})["code"], "invalid_arguments")
 
     def test_every_fault_is_named(self):
         with Worker({"t.py": '''

@@ -132,7 +132,7 @@ class Decorators(unittest.TestCase):
             def tell_sync(ctx: Context):
                 """Tell without awaiting."""
                 ctx.info("s")
-                ctx.sample("x")
+                ctx.read_resource("x")
         '''}) as worker:
             self.assertEqual(worker.ready["faults"], [])
             self.assertEqual(list(worker.definition("tell")["inputSchema"]["properties"]), ["n"])
@@ -151,7 +151,7 @@ class Decorators(unittest.TestCase):
             worker.messages.clear()
             worker.result("tell", {"n": 1})
             self.assertNotIn("progress", [one["op"] for one in worker.messages])
-            self.assertIn("has no `sample`", worker.error("tell_sync")["message"])
+            self.assertIn("has no `read_resource`", worker.error("tell_sync")["message"])
 
 
 class StandIn(unittest.TestCase):
@@ -193,7 +193,27 @@ class StandIn(unittest.TestCase):
         for text in ("from pydantic import BaseModel\n", "import pydantic\npydantic.BaseModel\n", "import pydantic.fields\n",
                      "from pydantic.fields import FieldInfo\n"):
             with self.subTest(text), Worker({"t.py": text}, flags=["-S"]) as worker:
-                self.assertRegex(worker.ready["faults"][0]["message"], "pydantic.* requirements.txt")
+                self.assertRegex(worker.ready["faults"][0]["message"], "pydantic.*requirements.txt")
+
+    # TD-106.
+    def test_every_tool_has_a_title(self):
+        with Worker({"t.py": """
+            from fastmcp.tools import tool
+
+            @tool
+            def get_forecast(): "F."
+            @tool("list-openIssues.v2")
+            def b(): "B."
+            @tool(title="Given")
+            def c(): "C."
+            @tool(annotations={"title": "Annotated"})
+            def d(): "D."
+            @tool
+            def __(): "E."
+        """}) as worker:
+            self.assertEqual([(one["name"], one["title"]) for one in worker.ready["tools"]], [
+                ("get_forecast", "Get forecast"), ("list-openIssues.v2", "List open Issues v2"), ("c", "Given"),
+                ("d", "Annotated"), ("__", "__")])
 
 
 if __name__ == "__main__":

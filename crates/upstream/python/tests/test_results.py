@@ -140,6 +140,35 @@ class Results(unittest.TestCase):
                 with self.subTest(value):
                     self.assertIn("where it promised", worker.error("f", {"value": value})["message"])
 
+    def test_scalars_and_arrays_of_numpy_are_the_numbers_that_they_hold(self):
+        numpy = """
+            class generic:
+                def __init__(self, value): self.value = value
+                def item(self): return self.value
+            class int64(generic): pass
+            class longdouble(generic):
+                def item(self): return self
+                def __float__(self): return 1.5
+            class ndarray:
+                def tolist(self): return [1, [2.5]]
+            generic.__module__ = ndarray.__module__ = "numpy"
+        """
+        with Worker({"_numpy.py": numpy, "t.py": HEAD + """import _numpy as numpy
+
+@tool
+def f() -> dict:
+    'F.'
+    return {"n": numpy.int64(7), "flag": numpy.generic(True), "long": numpy.longdouble(0), "array": numpy.ndarray()}
+
+@tool
+def g() -> int:
+    'G.'
+    return numpy.int64(7)
+"""}) as worker:
+            self.assertEqual(worker.ready["faults"], [])
+            self.assertEqual(worker.result("f")["structuredContent"], {"n": 7, "flag": True, "long": 1.5, "array": [1, [2.5]]})
+            self.assertEqual(worker.result("g")["structuredContent"], {"result": 7})
+
     def test_file_that_is_missing_is_an_error_of_the_tool(self):
         with Worker({"t.py": HEAD + '@tool\ndef f():\n    """F."""\n    return Image(path="/nowhere.png")\n'
                                     '@tool\ndef g():\n    """G."""\n    return Image()\n'}) as worker:

@@ -152,6 +152,21 @@ class Whole(unittest.TestCase):
             with self.subTest(text):
                 self.assertFalse(one(text)["whole"])
 
+    def test_variables_that_a_file_reads_are_named(self):
+        text = ("import os\nfrom os import environ, getenv as get\nA = os.environ['A']\nB = environ.get('B', 'b')\nC = get('C')\nD = os.getenv(NAME)\n"
+                "def f():\n    import os\n    os.environ['SET'] = 'x'\n    return os.environ['A'], os.environ[\"E\"], {}['F'], other.environ['G']\n")
+        self.assertEqual(one(text)["variables"], ["A", "B", "C", "E"])
+
+    def test_files_with_schemas_that_only_running_tells_are_not(self):
+        head = ("from dataclasses import dataclass\nfrom enum import Enum\nfrom typing import TypedDict\nimport fastmcp\nfrom fastmcp.tools import tool\n"
+                "from pydantic import BaseModel\nfrom _common import Model, LIMIT\nclass Own(BaseModel):\n    a: int\n"
+                "@dataclass\nclass Point:\n    x: int\nclass Kind(Enum):\n    A = 1\nclass Told(TypedDict):\n    x: int\n")
+        for hint, is_whole in (("Own", False), ("list[Own] | None", False), ("Model", False), ("'Model'", False), ("int = LIMIT", False),
+                               ("Point", True), ("Kind", True), ("Told", True), ("dict[str, list[Point]]", True), ("fastmcp.Context", True)):
+            with self.subTest(hint):
+                self.assertEqual(one(head + "@tool\ndef f(a: %s): 'F.'\n" % hint)["whole"], is_whole)
+        self.assertFalse(one(head + "@tool\ndef f() -> Model: 'F.'\n")["whole"])
+
 
 class Hostile(unittest.TestCase):
     # What holds up or kills the parser, which is written in C, costs no other file its list.

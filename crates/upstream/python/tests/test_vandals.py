@@ -203,5 +203,23 @@ class Names(unittest.TestCase):
                 self.assertEqual(worker.text(tool), "1")
 
 
+class Limits(unittest.TestCase):
+    def test_what_the_system_denies_names_the_setting(self):
+        for body, held, words in (
+                ("raise PermissionError(13, 'Permission denied', '/x')", "sandbox", "name the path under `write` or `read` in tooldock.yaml"),
+                ("raise PermissionError(1, 'Operation not permitted')", "network", "set `network: true` in tooldock.yaml"),
+                ("raise PermissionError(1, 'Operation not permitted')", "sandbox", "set `sandbox: false`"),
+                ("raise PermissionError(1, 'Operation not permitted')", "", "PermissionError: [Errno 1] Operation not permitted"),
+                ("os.environ['MY_KEY']", "", "KeyError: 'MY_KEY'; there is no variable `MY_KEY`: if it is a secret, name it under `secrets:` in tooldock.yaml, "
+                 "and set it with `toolman secrets set MY_KEY --scope ns`"),
+                ("{}['MY_KEY']", "", "KeyError: 'MY_KEY'"),
+                ("raise RuntimeError(\"can't start new thread\")", "", "raise `processes` in tooldock.yaml"),
+                ("raise BlockingIOError(11, 'Resource temporarily unavailable')", "", "a namespace has no more than `processes` in tooldock.yaml allows")):
+            text = HEAD + "\n    @tool\n    def vandal():\n        'Break.'\n        " + body + "\n"
+            with self.subTest(body, held=held), Worker({"t.py": text}, options=("--held-by", held)) as worker:
+                message = worker.error("vandal")["message"]
+                self.assertTrue(words in message and (held or not message.startswith("Perm") or message == words), message)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -5,12 +5,14 @@ A call is answered once: by its tool, by a cancellation or by its deadline, whic
 
 import contextvars
 import errno
+import os
 import time
 
 from .context import Context
 from .depth import DEPTH_MAX, is_too_deep
 from .faults import dependency_message, summary, trace
 from .plain import NotJson, to_bytes
+from .registry import unwrap
 from .results import Broken, call_result
 from .tools import InvalidArguments
 
@@ -18,10 +20,12 @@ from .tools import InvalidArguments
 class Call:
     """One call under way."""
 
-    __slots__ = ("id", "tool", "arguments", "progress", "started", "deadline", "over", "task", "seconds", "running",
-                 "gone")
+    __slots__ = ("id", "tool", "arguments", "progress", "session", "started", "deadline", "over", "task", "seconds", "running",
+                 "gone", "asking")
 
-    def __init__(self, id, tool, arguments, progress, seconds):
+    def __init__(self, id, tool, arguments, progress, seconds, session=None):
+        # How many questions of it wait for an answer.
+        self.session, self.asking = session, 0
         self.id, self.tool, self.arguments, self.progress = id, tool, arguments, progress
         self.started, self.over, self.task, self.running = time.monotonic(), False, None, False
         # Whether its tool has really ended, which may be long after the call is over.
@@ -34,7 +38,7 @@ class Runner:
 
     def __init__(self, folder, pool, answer, tell, result_max):
         self._folder, self._pool, self._answer, self._tell = folder, pool, answer, tell
-        self._result_max, self._loop = result_max, None
+        self._result_max, self._loop, self._asks = result_max, None, None
         self._abandoned = set()
 
     def loop(self):
@@ -43,6 +47,13 @@ class Runner:
 
             self._loop = Loop()
         return self._loop
+
+    def asks(self):
+        if self._asks is None:
+            from .asking import Asks
+
+            self._asks = Asks(lambda call, message: self._tell(call, dict(message, id=call.id)))
+        return self._asks
 
     def start(self, call):
         if call.tool.asynchronous:
@@ -113,7 +124,9 @@ class Runner:
             call.gone = True
 
     def _bind(self, call):
-        context = Context(call.id, call.tool.name, lambda message: self._tell(call, message), call.progress)
+        context = Context(call.id, call.tool.name, lambda message: self._tell(call, message), call.progress, call.session,
+                          lambda method, params: self.asks().ask(call, method, params),
+                          getattr(unwrap(call.tool.function), "__globals__", None))
         return call.tool.bind(call.arguments, context)
 
     def _done(self, call, value):
@@ -153,6 +166,8 @@ def worded(error, folder):
         return "invalid_arguments", str(error), {"errors": error.errors}
     if isinstance(error, Broken):
         return "internal_error", str(error), None
+    if type(error).__name__ == "Unanswered" and type(error).__module__ == "toolman_dock.asking":
+        return "internal_error", "the tool has asked, and nobody could answer: %s" % error, None
     if isinstance(error, NotJson):
         return "internal_error", "the tool returned something that JSON can't hold: %s" % error, None
     if type(error).__name__ == "CancelledError":
@@ -167,8 +182,24 @@ def worded(error, folder):
     return "internal_error", summary(error) + limit_met(error), {"traceback": trace(error, folder)}
 
 
+class Limits:
+    """Which settings this worker is held to, besides those that every one is, and whose it is; said once, as it starts."""
+
+    settings, namespace = (), ""
+
+
 def limit_met(error):
     """Which setting an exception comes from, if it is one of those that a worker is held to."""
+    if isinstance(error, KeyError) and is_of_environment(error):
+        name = error.args[0]
+        return ("; there is no variable `%s`: if it is a secret, name it under `secrets:` in tooldock.yaml, and set it with "
+                "`toolman secrets set %s --scope %s`" % (name, name, Limits.namespace))
+    if isinstance(error, PermissionError):
+        return permission_limit(error)
+    if isinstance(error, RuntimeError) and str(error) == "can't start new thread":
+        return "; a namespace has no more threads than 16 for each of its `processes`, 256 at least: raise `processes` in tooldock.yaml"
+    if isinstance(error, OSError) and error.errno == errno.EAGAIN:
+        return "; if it is for a process or a thread: a namespace has no more than `processes` in tooldock.yaml allows"
     if isinstance(error, MemoryError):
         return "; a process has no more memory than `memory_mb` allows" + memory_limit()
     if isinstance(error, OSError) and error.errno == errno.EFBIG:
@@ -176,6 +207,24 @@ def limit_met(error):
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return "; if it is in /dev/shm: that holds no more than `memory_mb` allows"
     return ""
+
+
+def is_of_environment(error):
+    """Whether somebody has looked for a variable of the environment that is not there."""
+    step, code = error.__traceback__, None
+    while step is not None:
+        step, code = step.tb_next, step.tb_frame.f_code
+    return code is type(os.environ).__getitem__.__code__ and len(error.args) == 1 and isinstance(error.args[0], str)
+
+
+def permission_limit(error):
+    """Which setting stands behind an access that the system denies."""
+    if error.filename is not None and "sandbox" in Limits.settings:
+        return ("; tools may write to their scratch folder only (`tempfile.gettempdir()`), and read their own files: name the path under `write`"
+                " or `read` in tooldock.yaml, or set `sandbox: false`")
+    if error.filename is None and "network" in Limits.settings:
+        return "; if it is for a connection: set `network: true` in tooldock.yaml"
+    return "; if the sandbox denies it: set `sandbox: false` in tooldock.yaml" if "sandbox" in Limits.settings else ""
 
 
 def memory_limit():

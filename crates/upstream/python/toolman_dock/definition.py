@@ -1,5 +1,7 @@
 """Definitions: what is known of a tool, from source or alive, as the definition that MCP lists."""
 
+import re
+
 from .depth import DEPTH_MAX, is_too_deep
 from .notes import nullable
 from .plain import plain, to_bytes
@@ -55,14 +57,22 @@ def given_output(schema):
     return plain(schema), bool(schema.get("x-fastmcp-wrap-result"))
 
 
+def title_of(name, annotations=None):
+    """What people are shown where the author gives no title: that of the annotations, else the name in words."""
+    given = annotations.get("title") if isinstance(annotations, dict) else getattr(annotations, "title", None)
+    if isinstance(given, str) and given:
+        return given
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[_.-]+", " ", name).strip() or name
+    return words[:1].upper() + words[1:]
+
+
 def define(name, options, described, fields, extra, output):
     """The definition of a tool. `described` is the docstring's description."""
     made = {"name": name}
     for key in ("title", "description"):
         if options.get(key) is not None and not isinstance(options[key], str):
             raise HintError("`%s` of the tool `%s` must be a string" % (key, name))
-    if options.get("title"):
-        made["title"] = options["title"]
+    made["title"] = options.get("title") or title_of(name, options.get("annotations"))
     text = options.get("description") or described
     if text:
         made["description"] = text

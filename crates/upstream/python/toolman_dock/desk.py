@@ -14,6 +14,8 @@ GRACE_SECONDS = 5.0
 SETTLE_SECONDS = 0.5
 # How long a tool may go on after its call is over and its time is up.
 STUCK_SECONDS = 2.0
+# How often it is looked whether a call that has asked somebody goes on.
+ASKING_LOOK_SECONDS = 0.5
 
 
 class Desk:
@@ -68,6 +70,9 @@ class Desk:
         if op == "cancel":
             self._cancel(id)
             return
+        if op == "answer":
+            self._runner.asks().settle(frame)
+            return
         if not isinstance(id, (str, int)) or isinstance(id, bool) or not isinstance(op, str):
             raise Garbage("a frame has no `id` or no `op`")
         handler = self._handlers.get(op)
@@ -121,7 +126,8 @@ class Desk:
         seconds = frame.get("timeout", self._timeout)
         if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or seconds <= 0:
             seconds = None
-        call = Call(id, tool, arguments, frame.get("progress") is True, seconds)
+        session = frame.get("session")
+        call = Call(id, tool, arguments, frame.get("progress") is True, seconds, session if isinstance(session, str) else None)
         with self._lock:
             refused = ("the id is in use" if id in self._calls else
                        "too many calls are under way" if len(self._calls) >= CALLS_MAX else None)
@@ -157,7 +163,8 @@ class Desk:
                 leave(self._code(error))
 
     def _tell(self, call, message):
-        if not call.over:
+        # A question is taken back when its call is over, as a rule.
+        if not call.over or message["op"] == "unask":
             self._wire.send(message)
 
     def _cancel(self, id):
@@ -177,6 +184,11 @@ class Desk:
         now = time.monotonic()
         while self._deadlines and (self._deadlines[0][0] <= now or self._deadlines[0][2].over):
             call = heapq.heappop(self._deadlines)[2]
+            if not call.over and (call.asking or call.deadline > now):
+                # Its time stands still, or has begun anew, as it has asked somebody.
+                self._count += 1
+                heapq.heappush(self._deadlines, (max(call.deadline, now + ASKING_LOOK_SECONDS), self._count, call))
+                continue
             self._end(call, "execution_timeout", "the tool did not finish within %g s" % (call.seconds or 0))
         while self._leaving and (self._leaving[0][0] <= now or self._leaving[0][2].gone):
             call = heapq.heappop(self._leaving)[2]

@@ -40,14 +40,24 @@ def summary(error):
     return "%s: %s" % (name, start(text, 4000)) if text else name
 
 
+def add(package):
+    """What to do where a library is needed that only stands in."""
+    return "add `%s` to `requirements.txt` beside the tool file, for the whole library" % package
+
+
 def dependency_message(error):
     """What to do about a failed import."""
     name = getattr(error, "name", None)
     if isinstance(error, ModuleNotFoundError) and name:
         package = name.partition(".")[0]
+        if hasattr(sys.modules.get(package), "__toolman_shim__"):
+            return "only the basics of `%s` are built in, and not the module `%s`; %s" % (package, name, add(package))
         if package != name and package in sys.modules:
             return "the installed `%s` has no module `%s`; check its version in requirements.txt" % (package, name)
         return "the package `%s` is not installed; add it to requirements.txt" % package
+    if hasattr(sys.modules.get((name or "").partition(".")[0]), "__toolman_shim__"):
+        package = name.partition(".")[0]
+        return "%s: only the basics of `%s` are built in; %s" % (summary(error), package, add(package))
     return "%s; check that requirements.txt has the package%s in a version that fits" % (
         summary(error), " `%s`" % name.partition(".")[0] if name else "")
 

@@ -1,7 +1,7 @@
 """Intake: arguments as they came into the values that a tool asked for, with every fault named.
 
-Strict: a string is never made a number. The one widening is that of JSON itself, where 1 and 1.0 are
-the same number.
+A scalar is converted as FastMCP does (`"5"` is an integer, `"yes"` is true), unless the folder is strict. Then the one
+widening is that of JSON itself, where 1 and 1.0 are the same number.
 """
 
 import re
@@ -12,6 +12,16 @@ from .shapes import (
     Anything, Array, Choice, Either, Fixed, Foreign, Map, Noted, Record, Scalar, Text,
 )
 from .texts import from_text
+
+TRUE, FALSE = ("1", "on", "t", "true", "y", "yes"), ("0", "off", "f", "false", "n", "no")
+# Digits of a number in a string; Python's own limit is about as high.
+DIGITS_MAX = 4300
+
+
+class Strictness:
+    """Whether scalars of another kind are refused; said once, as the worker starts."""
+
+    is_strict = False
 
 
 def take(shape, value, path, errors, exact=False):
@@ -32,7 +42,8 @@ def take(shape, value, path, errors, exact=False):
     if kind is Noted:
         made = take(shape.shape, value, path, errors, exact)
         if shape.limits:
-            _limits(shape.limits, value, path, errors)
+            is_converted = isinstance(value, (str, bool)) and type(made) in (int, float)
+            _limits(shape.limits, made if is_converted else value, path, errors)
         return made
     if kind is Choice:
         return _choice(shape, value, path, errors)
@@ -83,7 +94,29 @@ def _scalar(kind, value, path, errors, exact):
                     return float(value)
                 except OverflowError:
                     pass
+    if not exact and not Strictness.is_strict:
+        made = converted(kind, value)
+        if made is not None:
+            return made
     refuse(path, spoken(Scalar(kind)), value, errors)
+
+
+def converted(kind, value):
+    """A scalar as one of another kind, by the rules of pydantic's lax mode; None if it can't be."""
+    if kind == "boolean":
+        if isinstance(value, str):
+            word = value.lower()
+            return True if word in TRUE else False if word in FALSE else None
+        return {0: False, 1: True}.get(value) if isinstance(value, (int, float)) else None
+    if kind not in ("integer", "number") or not isinstance(value, (str, bool)) or len(str(value)) > DIGITS_MAX:
+        return None
+    try:
+        made = int(value) if kind == "integer" else float(value)
+    except ValueError:
+        # `5.0` is an integer, too, as long as nothing is lost.
+        whole = re.fullmatch(r"\s*([+-]?\d+)\.0*\s*", value) if kind == "integer" else None
+        return int(whole.group(1)) if whole else None
+    return made if kind == "integer" or finite(made) else None
 
 
 def _text(format, value, path, errors):
@@ -217,8 +250,8 @@ def take_fields(fields, value, path, errors, extra, exact=False):
 
 def _foreign(shape, value, path, errors):
     try:
-        # The strict form of pydantic's JSON reading: dates come as text, numbers never do.
-        return shape.adapter.validate_json(to_json(value), strict=True)
+        # Pydantic's JSON reading: dates come as text.
+        return shape.adapter.validate_json(to_json(value), strict=Strictness.is_strict)
     except ValueError as error:
         faults = getattr(error, "errors", None)
         if not callable(faults):

@@ -8,7 +8,7 @@ means the same whether the library is installed or not. Tools that have no funct
 import os
 import sys
 
-from .definition import OPTIONS, name_fault
+from .definition import OPTIONS, name_fault, title_of
 from .plain import plain
 from .registry import Mark, first_line, unwrap
 from .shapes import HintError
@@ -135,6 +135,7 @@ def _run_by_library(tool):
         raise HintError(fault)
     definition = tool.to_mcp_tool().model_dump(mode="json", by_alias=True, exclude_none=True)
     definition["name"] = tool.name
+    definition.setdefault("title", title_of(tool.name, definition.get("annotations")))
     made = Tool(tool.name, tool, plain(definition))
     made.extra, made.asynchronous = True, True
     made.wrapped = bool((made.output or {}).get("x-fastmcp-wrap-result"))

@@ -4,14 +4,16 @@ import os
 import sys
 
 from . import stdio
+from .calls import Limits
 from .desk import Desk
+from .intake import Strictness
 from .libraries import version
 from .loader import load
 from .shim import install
 from .wire import FRAME_BYTES_MAX, Closed, Wire
 
 USAGE = ("usage: worker.py --namespace NS --tools DIR [--call-timeout S] [--result-max BYTES] "
-         "[--socket PATH] [--venv DIR]\n")
+         "[--socket PATH] [--venv DIR] [--strict] [--held-by sandbox,network]\n")
 PYTHON = "%d.%d.%d" % sys.version_info[:3]
 
 
@@ -20,7 +22,10 @@ def options(arguments):
     found, rest = {}, list(arguments)
     while rest:
         name, equals, value = rest.pop(0).partition("=")
-        if name not in ("--namespace", "--tools", "--call-timeout", "--result-max", "--socket", "--venv"):
+        if name == "--strict":
+            found["strict"] = True
+            continue
+        if name not in ("--namespace", "--tools", "--call-timeout", "--result-max", "--socket", "--venv", "--held-by"):
             return None
         if not equals:
             if not rest:
@@ -52,6 +57,9 @@ def run(arguments):
     log = stdio.Log()
     wire = Wire(fd)
     folder = os.path.abspath(found["tools"])
+    Strictness.is_strict = "strict" in found
+    Limits.namespace = found["namespace"]
+    Limits.settings = tuple(found.get("held-by", "").split(","))
     install()
     loaded = load(folder)
     log.mend()

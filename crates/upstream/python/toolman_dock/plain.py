@@ -69,6 +69,12 @@ def _by_name(value, kind):
             return duration(value)
         if name in ("uuid.UUID", "decimal.Decimal") or one.__module__.split(".")[0] in ("pathlib", "ipaddress"):
             return str(value)
+        if name == "numpy.generic":
+            made = value.item()
+            # Numbers that Python has no kind of its own for stay what they are.
+            return plain(made) if type(made) is not kind else plain(float(made))
+        if name == "numpy.ndarray":
+            return plain(value.tolist())
         if name == "collections.deque":
             return [plain(part) for part in value]
     if hasattr(value, "keys") and hasattr(value, "__getitem__"):

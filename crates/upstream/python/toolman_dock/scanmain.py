@@ -175,4 +175,4 @@ def answer(line):
 
 
 def empty(message):
-    return {"file": None, "tools": [], "faults": [fault(None, message)], "warnings": []}
+    return {"file": None, "tools": [], "faults": [fault(None, message)], "warnings": [], "variables": []}

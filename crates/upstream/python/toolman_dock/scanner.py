@@ -1,7 +1,7 @@
 """The scanner: the tools of a file that is read and never run.
 
 Definitions equal those of the worker wherever the source alone decides them; `exact` says where it does not, and
-`whole` whether these are all that running the file could show.
+`whole` whether these are all that running the file could show, with all of their schemas.
 """
 
 import ast
@@ -13,6 +13,7 @@ from .reading import HintReader, Unknown
 from .shapes import HintError, is_context
 from .source import Source, docstring
 from .unread import DECORATORS, is_unread
+from .wants import variables
 
 SOURCE_BYTES_MAX = 1024 * 1024
 
@@ -27,7 +28,7 @@ class Marked:
 
 def scan(file, text):
     """The tools, faults and warnings of one source."""
-    found = {"file": file, "tools": [], "faults": [], "warnings": [], "whole": True}
+    found = {"file": file, "tools": [], "faults": [], "warnings": [], "variables": [], "whole": True}
     try:
         if len(text.encode("utf-8")) > SOURCE_BYTES_MAX:
             found["faults"].append(fault(file, "the file is over %d bytes" % SOURCE_BYTES_MAX))
@@ -36,8 +37,10 @@ def scan(file, text):
         source = Source(tree)
         _scan(source, file, found)
         _refuse_methods(source, file, found)
+        found["variables"] = variables(tree, source)
         # Who imports nothing has nothing to make tools with.
-        found["whole"] = "import" not in text or not (source.unnamed or is_unread(tree, source, source.used))
+        has_others = "import" in text and (source.unnamed or is_unread(tree, source, source.used))
+        found["whole"] = found["whole"] and not has_others
     except SyntaxError as error:
         found["faults"].append(fault(file, "syntax error: %s" % error.msg, error.lineno, error.offset))
     except UnicodeEncodeError:
@@ -67,8 +70,10 @@ def _scan(source, file, found):
                                          % (name, file), marked.line))
             continue
         names[name] = True
+        # A schema of which a part is unknown, such as a model of pydantic, is told by the worker.
+        found["whole"] = found["whole"] and reader.exact
         _warn(marked, definition, reader, file, found["warnings"])
-        found["tools"].append({"definition": definition, "line": marked.node.lineno,
+        found["tools"].append({"definition": definition, "line": marked.node.lineno, "mark": marked.line,
                                "column": marked.node.col_offset + 1, "exact": marked.exact and reader.exact})
 
 

@@ -9,7 +9,9 @@ import sys
 import types
 from importlib.machinery import ModuleSpec
 
+from .answers import AcceptedElicitation, CancelledElicitation, DeclinedElicitation
 from .context import Context
+from .faults import add
 from .media import Audio, File, Image
 from .registry import decorate, mark, tool
 
@@ -45,7 +47,7 @@ class FastMCP:
     def __getattr__(self, name):
         if name in ("resource", "prompt", "custom_route"):
             return _ignored
-        raise AttributeError("FastMCP in the dock has no `%s`; add fastmcp to requirements.txt for the whole library" % name)
+        raise AttributeError("the built-in FastMCP has no `%s`; %s" % (name, add("fastmcp")))
 
 
 def _ignored(*_, **__):
@@ -86,6 +88,7 @@ EXPORTS = {
     "fastmcp.exceptions": {"ToolError": ToolError, "FastMCPError": FastMCPError},
     "fastmcp.server": {"FastMCP": FastMCP, "Context": Context},
     "fastmcp.server.context": {"Context": Context},
+    "fastmcp.server.elicitation": {kind.__name__: kind for kind in (AcceptedElicitation, DeclinedElicitation, CancelledElicitation)},
     "fastmcp.utilities": {},
     "fastmcp.utilities.types": {"Image": Image, "Audio": Audio, "File": File},
     "mcp": {},

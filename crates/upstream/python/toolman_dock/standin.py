@@ -9,6 +9,8 @@ import sys
 from importlib.machinery import PathFinder, SourceFileLoader
 from types import ModuleType
 
+from .faults import add
+
 NAME = "pydantic"
 
 
@@ -38,7 +40,7 @@ STAND_IN.Field = Field
 
 
 def _lacks(name):
-    return "of %s only `Field` is here, and not `%s`; add %s to requirements.txt" % (NAME, name, NAME)
+    return "of %s only `Field` is here, and not `%s`; %s" % (NAME, name, add(NAME))
 
 
 def import_for_the_folder(name, globals=None, locals=None, fromlist=(), level=0):

@@ -12,10 +12,12 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use super::audience::Audience;
 use super::{Connection, Heard, OpenAsk, State, Waiting, Wire};
 use crate::error::Error;
 use crate::limits::{ASK_TIMEOUT, ASKS_MAX, LINE_BYTES_MAX};
-use crate::relay::{Ask, Relay, Upcall};
+use crate::python::protocol;
+use crate::relay::{Ask, Upcall, Who};
 
 /// Reads until the server closes its end.
 pub(super) async fn read_all(connection: Connection, mut reader: impl AsyncRead + Unpin) {
@@ -144,7 +146,7 @@ impl Connection {
                 match self.audience(source) {
                     Audience::One(relay) => _ = (relay.deliver)(notice),
                     Audience::Nobody => (self.0.listener.hear)(Heard::Upcall(notice)),
-                    Audience::Several => {}
+                    Audience::Several => (self.0.listener.hear)(Heard::Unattributed),
                 }
             }
         }
@@ -171,7 +173,7 @@ impl Connection {
         }
     }
 
-    fn receive_ask(&self, id: Raw, method: String, params: Option<Raw>, source: Source) {
+    pub(super) fn receive_ask(&self, id: Raw, method: String, params: Option<Raw>, source: Source) {
         if method == "ping" {
             return self.respond(&id, &Outcome::Result(Raw::trusted("{}")));
         }
@@ -185,12 +187,16 @@ impl Connection {
         match self.audience(source) {
             Audience::One(relay) => {
                 if (relay.deliver)(ask) {
-                    self.set_deadlines_of(&mut self.state(), relay.client, Some(ASK_TIMEOUT));
-                    asked = Some(relay.client);
+                    self.set_deadlines_of(&mut self.state(), relay.who, Some(ASK_TIMEOUT));
+                    asked = Some(relay.who);
                 }
+                (self.0.listener.hear)(Heard::Asked { is_known: true });
             }
             Audience::Nobody => (self.0.listener.hear)(Heard::Upcall(ask)),
-            Audience::Several => drop(ask),
+            Audience::Several => {
+                (self.0.listener.hear)(Heard::Asked { is_known: false });
+                return self.respond(&id, &refusal(&unattributed(&method)));
+            }
         }
         let connection = self.clone();
         let ask_id = id.clone();
@@ -217,8 +223,9 @@ impl Connection {
         }
     }
 
-    fn respond(&self, id: &Raw, outcome: &Outcome) {
+    pub(super) fn respond(&self, id: &Raw, outcome: &Outcome) {
         let frame = match outcome {
+            outcome if matches!(self.0.wire, Wire::Worker) => protocol::answered(id, outcome),
             Outcome::Result(result) => rpc::result(id, result.as_bytes()),
             Outcome::Error(error) => rpc::relayed_error(id, error.as_bytes()),
         };
@@ -229,32 +236,12 @@ impl Connection {
         self.state().changed.insert(capability);
         self.0.changed.notify_one();
     }
-
-    /// Whom a message that names no call is for: the client of the call that it came with, or the
-    /// one client that has calls under way, or one call where each has a way of its own.
-    fn audience(&self, source: Source) -> Audience {
-        let state = self.state();
-        if let Source::Answer(id) = source {
-            let relay = state.calls.get(&id).and_then(|call| call.relay.clone());
-            return relay.map_or(Audience::Nobody, Audience::One);
-        }
-        let mut newest: Option<(&u64, &Relay)> = None;
-        for (id, call) in state.calls.iter().filter(|(_, call)| call.is_open()) {
-            let Some(relay) = &call.relay else { continue };
-            match newest {
-                Some((_, other)) if !other.shares_its_way_with(relay) => return Audience::Several,
-                Some((newer, _)) if newer > id => {}
-                _ => newest = Some((id, relay)),
-            }
-        }
-        newest.map_or(Audience::Nobody, |(_, relay)| Audience::One(relay.clone()))
-    }
 }
 
 impl Connection {
     /// Forgets a request of the server, and gives the calls of the client that was asked their
     /// own time again, unless it is still asked something else.
-    fn close_ask(&self, id: &Raw) -> Option<OpenAsk> {
+    pub(super) fn close_ask(&self, id: &Raw) -> Option<OpenAsk> {
         let mut state = self.state();
         let ask = state.asks.remove(id)?;
         if let Some(client) = ask.client
@@ -267,8 +254,8 @@ impl Connection {
 
     /// While a person is asked, the calls that wait for the answer do not run out of time;
     /// afterwards (`None`) each has its own time again.
-    fn set_deadlines_of(&self, state: &mut State, client: u64, extended: Option<Duration>) {
-        let is_clients = |call: &Waiting| call.relay.as_ref().is_some_and(|r| r.client == client);
+    fn set_deadlines_of(&self, state: &mut State, client: Who, extended: Option<Duration>) {
+        let is_clients = |call: &Waiting| call.relay.as_ref().is_some_and(|r| r.who == client);
         let calls = state.calls.values_mut().filter(|call| is_clients(call));
         let deadlines = calls.map(|call| call.put_off(extended.unwrap_or(call.timeout)));
         if let Some(earliest) = deadlines.min() {
@@ -277,15 +264,14 @@ impl Connection {
     }
 }
 
-enum Audience {
-    Nobody,
-    One(Relay),
-    /// Calls of several are under way; a guess could show one what is the other's.
-    Several,
+pub(super) fn refusal(reason: &str) -> Outcome {
+    Outcome::Error(rpc::error_object(Code::METHOD_NOT_FOUND, reason, None))
 }
 
-fn refusal(reason: &str) -> Outcome {
-    Outcome::Error(rpc::error_object(Code::METHOD_NOT_FOUND, reason, None))
+fn unattributed(method: &str) -> String {
+    format!(
+        "several clients share this server, so it is not known which of them `{method}` is for; call the tool again"
+    )
 }
 
 /// Our id; some servers give it back as text.

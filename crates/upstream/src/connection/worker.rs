@@ -5,7 +5,7 @@ use mcp::names::UpstreamName;
 use mcp::rpc::Outcome;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::incoming::Source;
+use super::incoming::{Source, refusal};
 use super::{Connection, Listener, Loss, Wire};
 use crate::error::Error;
 use crate::python::protocol::{self, Failure, Said};
@@ -64,6 +64,19 @@ impl Connection {
                 if let Some(params) = self.veiled(params, method) {
                     let notice = protocol::log_notice(&params);
                     self.receive_notice(method, Some(params), &notice, Source::Answer(id));
+                }
+            }
+            Ok(Said::Ask { id, ask, method, params }) => {
+                let params = params.map(|params| self.veiled(params, &method));
+                if let Some(None) = params {
+                    // It holds the value of a secret that can't be cut out.
+                    return self.respond(&ask, &refusal("the question is withheld"));
+                }
+                self.receive_ask(ask, method, params.flatten(), Source::Answer(id));
+            }
+            Ok(Said::Unask(ask)) => {
+                if let Some(ask) = self.close_ask(&ask) {
+                    ask.waiter.abort();
                 }
             }
             Ok(Said::Answer { id, answer }) => {

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use mcp::json;
-use mcp::rpc::{self, Raw};
+use mcp::rpc::{self, Outcome, Raw};
+use mcp::text::shorten;
 
 /// Why a call of a tool has failed. TD-26
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,10 +89,28 @@ pub enum Said {
         id: u64,
         params: Raw,
     },
+    /// A question of a call to its client, under an id of the worker's.
+    Ask {
+        id: u64,
+        ask: Raw,
+        method: String,
+        params: Option<Raw>,
+    },
+    /// Nobody waits for the answer to a question any more.
+    Unask(Raw),
 }
 
+/// What a tool may ask a client.
+const ASKED: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
+
 /// A request in a worker's words; `None` if it has none for that.
-pub fn request(id: &str, method: &str, params: Option<&[u8]>, timeout: Duration) -> Option<Bytes> {
+pub fn request(
+    id: &str,
+    method: &str,
+    params: Option<&[u8]>,
+    timeout: Duration,
+    client: Option<u64>,
+) -> Option<Bytes> {
     let text = match method {
         "tools/list" => format!(r#"{{"id":{id},"op":"tools.list"}}"#),
         "ping" => format!(r#"{{"id":{id},"op":"ping"}}"#),
@@ -103,8 +122,10 @@ pub fn request(id: &str, method: &str, params: Option<&[u8]>, timeout: Duration)
                 meta.and_then(|meta| json::members(meta.as_bytes(), ["progressToken"]).ok());
             let progress = if let Some([Some(_)]) = token { r#","progress":true"# } else { "" };
             let (name, seconds) = (name?, timeout.as_secs_f64());
+            let session = client.map(|client| format!(r#","session":"{client}""#));
+            let session = session.unwrap_or_default();
             format!(
-                r#"{{"id":{id},"op":"tools.call","tool":{name},"timeout":{seconds}{progress},"arguments":{arguments}}}"#
+                r#"{{"id":{id},"op":"tools.call","tool":{name},"timeout":{seconds}{progress}{session},"arguments":{arguments}}}"#
             )
         }
         _ => return None,
@@ -115,6 +136,16 @@ pub fn request(id: &str, method: &str, params: Option<&[u8]>, timeout: Duration)
 /// Tells a worker that nobody waits for a call any more.
 pub fn cancel(id: u64) -> Bytes {
     format!(r#"{{"op":"cancel","id":{id}}}"#).into()
+}
+
+/// Gives a worker what a client has answered.
+pub fn answered(ask: &Raw, outcome: &Outcome) -> Bytes {
+    let (member, said) = match outcome {
+        Outcome::Result(result) => ("result", result.as_bytes()),
+        Outcome::Error(error) => ("error", error.as_bytes()),
+    };
+    let head = [br#"{"op":"answer","id":"#, ask.as_bytes(), b",\"", member.as_bytes(), b"\":"];
+    [head.concat().as_slice(), said, b"}"].concat().into()
 }
 
 /// Reads what a worker says; the error says in words why it is not understood.
@@ -137,6 +168,21 @@ pub fn parse(frame: &Bytes) -> Result<Said, String> {
             let id = id.ok_or("progress without the id of a call")?;
             return Ok(Said::Progress(progress(&whole, id)?));
         }
+        Some("ask") => {
+            let id = id.ok_or("a question without the id of a call")?;
+            let [ask, method, params] =
+                whole.members(["ask", "method", "params"]).map_err(|fault| fault.to_string())?;
+            let method = method.and_then(json::string).ok_or("a question without a method")?;
+            if !ASKED.contains(&&*method) {
+                return Err(format!("`{}` is nothing that a client is asked", shorten(&method)));
+            }
+            let (method, params) = (method.into_owned(), params.map(|params| whole.part(params)));
+            return Ok(Said::Ask { id, ask: number(&whole, ask)?, method, params });
+        }
+        Some("unask") => {
+            let [ask] = whole.members(["ask"]).map_err(|fault| fault.to_string())?;
+            return Ok(Said::Unask(number(&whole, ask)?));
+        }
         Some("log") => {
             let id = id.ok_or("a log message without the id of a call")?;
             return Ok(Said::Log { id, params: log(&whole)? });
@@ -151,6 +197,12 @@ pub fn parse(frame: &Bytes) -> Result<Said, String> {
         _ => return Err("an answer is `ok` with a `result`, or not with an `error`".into()),
     };
     Ok(Said::Answer { id, answer })
+}
+
+/// The number of a question.
+fn number(whole: &Raw, ask: Option<&str>) -> Result<Raw, String> {
+    let ask = ask.filter(|ask| ask.parse::<u64>().is_ok());
+    Ok(whole.part(ask.ok_or("a question without its number")?))
 }
 
 /// What a worker says of files that it could not use: the place, the problem, and its traceback.
@@ -243,7 +295,9 @@ mod tests {
 
     use bytes::Bytes;
 
-    use super::{Failure, Said, ToolFault, parse, request};
+    use mcp::rpc::{Outcome, Raw};
+
+    use super::{Failure, Said, ToolFault, answered, parse, request};
 
     fn said(text: &'static str) -> Result<Said, String> {
         parse(&Bytes::from_static(text.as_bytes()))
@@ -253,17 +307,37 @@ mod tests {
     fn call_becomes_an_operation_with_the_same_bytes() {
         // TD-22
         let params = br#"{"arguments":{ "a": 1.50 },"name":"add","_meta":{"progressToken":7}}"#;
-        let frame = request("7", "tools/call", Some(params), Duration::from_secs(45)).unwrap();
+        let time = Duration::from_secs(45);
+        let frame = request("7", "tools/call", Some(params), time, Some(3)).unwrap();
         assert_eq!(
             frame,
-            r#"{"id":7,"op":"tools.call","tool":"add","timeout":45,"progress":true,"arguments":{ "a": 1.50 }}"#
+            r#"{"id":7,"op":"tools.call","tool":"add","timeout":45,"progress":true,"session":"3","arguments":{ "a": 1.50 }}"#
         );
-        let bare = request("8", "tools/call", Some(br#"{"name":"now"}"#), Duration::from_secs(1));
+        let (params, time) = (br#"{"name":"now"}"#, Duration::from_secs(1));
+        let bare = request("8", "tools/call", Some(params), time, None);
         assert_eq!(
             bare.unwrap(),
             r#"{"id":8,"op":"tools.call","tool":"now","timeout":1,"arguments":{}}"#
         );
-        assert_eq!(request("9", "prompts/get", None, Duration::ZERO), None);
+        assert_eq!(request("9", "prompts/get", None, Duration::ZERO, None), None);
+    }
+
+    #[test]
+    fn question_to_a_client_is_one_of_three() {
+        let Ok(Said::Ask { id: 7, ask, method, params: Some(params) }) =
+            said(r#"{"op":"ask","ask":1,"method":"roots/list","params":{"a":1},"id":7}"#)
+        else {
+            panic!("no question")
+        };
+        assert_eq!((ask.as_bytes(), method.as_str()), (b"1".as_slice(), "roots/list"));
+        assert_eq!(params.as_bytes(), br#"{"a":1}"#);
+        let result = Outcome::Result(Raw::trusted(r#"{"roots":[]}"#));
+        let frame = r#"{"op":"answer","id":1,"result":{"roots":[]}}"#;
+        assert_eq!(answered(&ask, &result), frame);
+        assert!(matches!(said(r#"{"op":"unask","ask":1,"id":7}"#), Ok(Said::Unask(_))));
+        let other = said(r#"{"op":"ask","ask":1,"method":"tools/list","id":7}"#);
+        assert_eq!(other.unwrap_err(), "`tools/list` is nothing that a client is asked");
+        assert!(said(r#"{"op":"ask","ask":"x","method":"roots/list","id":7}"#).is_err());
     }
 
     #[test]

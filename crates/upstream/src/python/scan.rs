@@ -31,9 +31,13 @@ pub struct Findings {
     pub faults: Vec<Remark>,
     /// What could be better.
     pub warnings: Vec<Remark>,
+    /// The line that each of these tools begins on.
+    pub lines: Vec<u64>,
+    /// The variables of the environment that the file reads.
+    pub variables: Vec<String>,
     /// The tools whose definitions are surely those that running the file would give.
     pub exact: Vec<String>,
-    /// Whether running the file would surely show no other tools.
+    /// Whether running the file would surely show no other tools, and no more of their schemas.
     pub is_whole: bool,
 }
 
@@ -103,17 +107,21 @@ pub fn will_hold(line: &[u8]) -> bool {
 /// Reads one line of the reader.
 pub fn parse(line: &[u8]) -> Option<Findings> {
     let whole = Raw::trusted(Bytes::copy_from_slice(line));
-    let wanted = ["tools", "faults", "warnings", "whole"];
-    let [tools, faults, warnings, is_whole] = whole.members(wanted).ok()?;
+    let wanted = ["tools", "faults", "warnings", "variables", "whole"];
+    let [tools, faults, warnings, variables, is_whole] = whole.members(wanted).ok()?;
     let mut found = Findings { is_whole: is_whole == Some("true"), ..Findings::default() };
     for tool in json::elements(tools?).ok()? {
-        let [definition, exact] = json::members(tool.as_bytes(), ["definition", "exact"]).ok()?;
+        let wanted = ["definition", "exact", "mark"];
+        let [definition, exact, mark] = json::members(tool.as_bytes(), wanted).ok()?;
+        found.lines.push(mark.and_then(|line| line.parse().ok()).unwrap_or_default());
         let [name] = json::members(definition?.as_bytes(), ["name"]).ok()?;
         if exact == Some("true") {
             found.exact.extend(name.and_then(json::string).map(Cow::into_owned));
         }
         found.tools.push(Raw::trusted(Bytes::copy_from_slice(definition?.as_bytes())));
     }
+    let variables = json::elements(variables.unwrap_or("[]")).ok()?.into_iter();
+    found.variables = variables.filter_map(|name| Some(json::string(name)?.into_owned())).collect();
     found.faults = remarks(faults.unwrap_or("[]"))?;
     found.warnings = remarks(warnings.unwrap_or("[]"))?;
     Some(found)

@@ -13,6 +13,8 @@ pub struct Condition {
     pub state: &'static str,
     /// What is wrong, in full: a sentence that begins after its name.
     pub problem: Option<String>,
+    /// What an operator should know though nothing is wrong with it, in the same manner.
+    pub remark: Option<String>,
     /// How far it is confined, if it is a worker that has run: a level, and what it means.
     pub sandbox: Option<String>,
     /// What is being made for the one that takes its place, in words.
@@ -26,6 +28,14 @@ pub struct Condition {
 impl Upstream {
     pub fn condition(&self) -> Condition {
         let status = self.status();
+        let unimplemented =
+            status.introduction.as_ref().map(|known| known.unimplemented.join(", "));
+        let remark = match &status.phase {
+            Phase::LeftOut { reason } => Some(reason.clone()),
+            _ => unimplemented
+                .filter(|names| !names.is_empty())
+                .map(|names| format!("declares {names} but does not implement it, so it has none")),
+        };
         let (state, problem) = match status.phase {
             Phase::Ready if status.problems.is_empty() => ("ready", None),
             Phase::Resting if status.problems.is_empty() => ("resting", None),
@@ -40,10 +50,11 @@ impl Upstream {
             }
             Phase::Waiting { reason } => ("waiting", Some(reason)),
             Phase::Down { reason } => ("failed", Some(reason)),
+            Phase::LeftOut { .. } => ("left-out", None),
         };
         let (restarts, is_worker) = (self.restarts(), self.is_worker());
         let (sandbox, making) = (status.sandbox, status.making);
-        Condition { state, problem, sandbox, making, restarts, is_worker }
+        Condition { state, problem, remark, sandbox, making, restarts, is_worker }
     }
 
     /// Why it is not started yet, together with what is wrong besides.
@@ -66,6 +77,10 @@ impl Upstream {
     /// again, if ever.
     pub(super) fn after_end(&self, reason: &str, crashes: u32) -> (Phase, Option<Duration>) {
         let upstream = self.name();
+        if let Phase::LeftOut { reason } = self.status().phase {
+            tracing::warn!(%upstream, "{reason}");
+            return (Phase::LeftOut { reason }, None);
+        }
         let doubled = RESTART_DELAY_MIN.saturating_mul(1 << (crashes - 1).min(16));
         if let Launch::Url(_) = self.0.settings.launch {
             // Whoever runs it elsewhere will start it again.

@@ -143,11 +143,16 @@ impl Upstream {
 
     pub(super) fn listener(&self) -> Listener {
         let (events, upstream) = (self.0.events.clone(), self.name().clone());
+        let (habits, session) = (Arc::clone(&self.0.habits), self.0.settings.session);
         let hear = Box::new(move |heard| {
             let upstream = upstream.clone();
             let event = match heard {
                 Heard::Upcall(upcall) => Event::Unsolicited { upstream, upcall },
                 Heard::Updated(params) => Event::Updated { upstream, params },
+                Heard::Asked { is_known } => {
+                    return habits.note_asked(&upstream, session, is_known);
+                }
+                Heard::Unattributed => return habits.note_unattributed(),
             };
             _ = events.try_send(event);
         });
@@ -167,8 +172,19 @@ impl Upstream {
         }
         let era = self.0.settings.era;
         let introduction = introduce(connection, era, STARTUP_LATE_MAX).await;
-        let introduction = introduction.map_err(|problem| format!("can't be used: {problem}"))?;
+        let introduction = introduction.map_err(|problem| match problem {
+            Problem::Itself => self.leave_out(),
+            problem => format!("can't be used: {problem}"),
+        })?;
         Ok((connection.clone(), introduction))
+    }
+
+    /// Does without a server that is this Toolman once more.
+    fn leave_out(&self) -> String {
+        let reason = "is left out: it starts Toolman again with the configuration that is served \
+            here; remove it from the file";
+        self.set_phase(Phase::LeftOut { reason: reason.to_owned() });
+        reason.to_owned()
     }
 
     pub(super) async fn meet_remote(
@@ -287,7 +303,7 @@ impl Upstream {
         meeting: impl Future<Output = Result<(Connection, Introduction), String>>,
         equipped: &Equipped,
     ) -> Result<Acquaintance, String> {
-        let (connection, introduction) = meeting.await?;
+        let (connection, mut introduction) = meeting.await?;
         let unfinished = connection.close_on_drop();
         let mut inventory = Inventory::default();
         let mut problems = Vec::new();
@@ -296,6 +312,10 @@ impl Upstream {
             let read = read_lists(&connection, &introduction, capability, &mut inventory);
             match read.await {
                 Ok(lasts) => age = lasts.into_iter().chain(age).min(),
+                Err(Problem::MethodNotFound { method }) => {
+                    tracing::info!(upstream = %self.name(), "declares {capability}, but knows no `{method}`");
+                    introduction.unimplemented.push(capability);
+                }
                 Err(problem) => {
                     tracing::warn!(upstream = %self.name(), "has no {capability}: {problem}");
                     problems.push(format!("its {capability} can't be read: {problem}"));

@@ -19,19 +19,21 @@ use crate::error::Error;
 use crate::hearing;
 use crate::launch::{Launch, Process};
 use crate::limits::{PRIVATE_IDLE_MAX, PRIVATE_STOP_MAX, PRIVATES_MAX};
-use crate::relay::Relay;
+use crate::relay::{Relay, Who};
 use crate::stderr::StderrTail;
 
 /// The conversations of one upstream that belong to one client each.
 #[derive(Default)]
 pub(super) struct Privates {
-    open: Mutex<HashMap<u64, Arc<Private>>>,
+    open: Mutex<HashMap<Who, Arc<Private>>>,
+    /// The client that keeps the shared conversation while others are given their own.
+    resident: Mutex<Option<Who>>,
     /// The tasks that look after them.
     keepers: TaskTracker,
 }
 
 /// One client's conversation.
-struct Private {
+pub(super) struct Private {
     connection: OnceCell<Arc<Connection>>,
     last_used: Mutex<Instant>,
     /// Cancelled when it is to be closed.
@@ -41,7 +43,7 @@ struct Private {
 impl Upstream {
     /// The conversation of a client, opened if need be.
     pub(super) async fn private(&self, relay: &Relay) -> Result<Arc<Connection>, Error> {
-        let client = relay.client;
+        let client = relay.who;
         let Some(shared) = self.0.connection.load_full() else {
             return Err(self.down());
         };
@@ -64,15 +66,20 @@ impl Upstream {
         opened.cloned()
     }
 
-    /// Closes the conversation of a client that has left.
+    /// Closes the conversations of a client that has left.
     pub fn forget_client(&self, client: u64) {
-        if let Some(private) = self.0.privates.open().remove(&client) {
-            private.close.cancel();
-        }
+        self.0.privates.open().retain(|who, private| {
+            let stays = who.client != client;
+            if !stays {
+                private.close.cancel();
+            }
+            stays
+        });
+        self.0.privates.resident().take_if(|resident| resident.client == client);
     }
 
     /// Closes a client's conversation, unless another one has taken its place already.
-    pub(super) fn forget_conversation(&self, client: u64, connection: &Arc<Connection>) {
+    pub(super) fn forget_conversation(&self, client: Who, connection: &Arc<Connection>) {
         let mut open = self.0.privates.open();
         let known = open.get(&client).and_then(|private| private.connection.get());
         if known.is_some_and(|known| Arc::ptr_eq(known, connection))
@@ -120,7 +127,7 @@ impl Upstream {
         let (introduce_to_keeper, introduced) = oneshot::channel();
         let keeper = Keeper {
             upstream: self.clone(),
-            client: relay.client,
+            client: relay.who,
             private: Arc::clone(private),
             close,
             connection: connection.clone(),
@@ -155,7 +162,7 @@ impl Upstream {
 
 impl Privates {
     /// A client's place; if there are too many, the idlest gives way. `None` if all are in use.
-    fn of(&self, client: u64, stop: &CancellationToken) -> Option<Arc<Private>> {
+    fn of(&self, client: Who, stop: &CancellationToken) -> Option<Arc<Private>> {
         let mut open = self.open();
         if !open.contains_key(&client) && open.len() >= PRIVATES_MAX {
             let unused = open.iter().filter(|(_, private)| !Private::is_taken(private));
@@ -181,15 +188,19 @@ impl Privates {
         self.open().values().filter_map(|private| private.connection.get().cloned()).collect()
     }
 
-    fn forget(&self, client: u64, private: &Arc<Private>) {
+    fn forget(&self, client: Who, private: &Arc<Private>) {
         let mut open = self.open();
         if open.get(&client).is_some_and(|known| Arc::ptr_eq(known, private)) {
             open.remove(&client);
         }
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<u64, Arc<Private>>> {
+    pub(super) fn open(&self) -> MutexGuard<'_, HashMap<Who, Arc<Private>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn resident(&self) -> MutexGuard<'_, Option<Who>> {
+        self.resident.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -227,7 +238,7 @@ impl Private {
 /// Looks after one private conversation until it is over.
 struct Keeper {
     upstream: Upstream,
-    client: u64,
+    client: Who,
     private: Arc<Private>,
     /// Cancelled when it is to be closed, or was never finished.
     close: CancellationToken,

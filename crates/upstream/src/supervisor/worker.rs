@@ -72,6 +72,16 @@ impl Upstream {
         matches!(self.0.settings.launch, Launch::Worker(_))
     }
 
+    /// Whether it is a worker that converts arguments of another type where it can.
+    pub fn converts(&self) -> bool {
+        matches!(&self.0.settings.launch, Launch::Worker(worker) if !worker.is_strict)
+    }
+
+    /// Why its folder is not served, if it is one that is not.
+    pub fn refused(&self) -> Option<String> {
+        Upstream::refusal(self.settings())
+    }
+
     /// Why it is a worker that is never started, if it is one.
     pub(super) fn refusal(settings: &Settings) -> Option<String> {
         match &settings.launch {
@@ -196,7 +206,9 @@ impl Upstream {
             let patience = match phase {
                 Phase::Resting | Phase::Starting | Phase::Late => self.0.settings.startup_timeout,
                 Phase::Ready | Phase::Waiting { .. } => WORKER_RETURN_MAX,
-                Phase::Installing | Phase::Down { .. } => return Err(self.down()),
+                Phase::Installing | Phase::Down { .. } | Phase::LeftOut { .. } => {
+                    return Err(self.down());
+                }
             };
             if !matches!(timeout(patience, status.changed()).await, Ok(Ok(()))) {
                 return Err(self.down());

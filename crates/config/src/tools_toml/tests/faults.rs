@@ -111,7 +111,7 @@ fn wrong_types_say_what_is_expected_and_found() {
 fn unknown_words_are_answered_with_the_known_ones() {
     check_top(
         "surface = 'grid'",
-        "1:11: `surface` is `grid`; it must be `activate` or `filter` or `namespace` or `permission` or `toolset` or `dynamic` or `static`",
+        "1:11: `surface` is `grid`; it must be `activate`, `filter`, `namespace`, `permission`, `toolset`, `dynamic` or `static`",
     );
     check_top("inactive = 'shown'", "1:12: `inactive` is `shown`; it must be `hidden` or `stub`");
     check_top(
@@ -198,7 +198,7 @@ fn shown_values_are_escaped_and_cut() {
     check_top(
         &format!("surface = \"{long}\""),
         &format!(
-            "1:11: `surface` is `\\u{{1b}}[2J\\n{}…`; it must be `activate` or `filter` or `namespace` or `permission` or `toolset` or `dynamic` or `static`",
+            "1:11: `surface` is `\\u{{1b}}[2J\\n{}…`; it must be `activate`, `filter`, `namespace`, `permission`, `toolset`, `dynamic` or `static`",
             "x".repeat(75)
         ),
     );
@@ -386,11 +386,11 @@ fn address_and_headers_are_checked_and_never_shown() {
 
 #[test]
 fn unknown_era_and_transport_are_answered_with_the_known_ones() {
-    check_server("era = 'new'", "3:7: `era` is `new`; it must be `auto` or `legacy` or `modern`");
+    check_server("era = 'new'", "3:7: `era` is `new`; it must be `auto`, `legacy` or `modern`");
     check(
         "[[servers]]\nurl = 'http://localhost/'\ntransport = 'carrier pigeon'",
-        "3:13: `transport` is `carrier pigeon`; it must be `auto` or `streamable-http` or \
-         `sse` or `http` or `streamable_http`",
+        "3:13: `transport` is `carrier pigeon`; it must be `auto`, `streamable-http`, \
+         `sse`, `http` or `streamable_http`",
     );
 }
 

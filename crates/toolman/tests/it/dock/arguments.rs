@@ -55,7 +55,7 @@ async fn gateway_and_worker_refuse_the_same_in_the_same_words() {
     // TD-108, TD-149
     let data = Data::new(&[("a/t.py", TYPED)]);
     let calls = [
-        ("plain", json!({"a": "1"})),
+        ("plain", json!({"a": "one"})),
         ("plain", json!({})),
         ("plain", json!({"a": 1, "z": 1})),
         ("plain", json!({"a": 1, "c": [1, "x"]})),
@@ -64,7 +64,7 @@ async fn gateway_and_worker_refuse_the_same_in_the_same_words() {
         ("rich", json!({"p": {}})),
         ("rich", json!({"p": {"x": 1}, "color": "green"})),
         ("rich", json!({"p": {"x": 1}, "size": 10})),
-        ("others", json!({"a": true})),
+        ("others", json!({"a": null})),
     ];
     // The first call of a worker is answered by the worker itself: nothing is known of it before.
     let mut by_worker = Vec::new();
@@ -107,6 +107,7 @@ async fn what_a_worker_takes_is_not_refused_before() {
     for namespace in ["a", "b"] {
         for (tool, arguments) in [
             ("plain", json!({"a": 5.0})),
+            ("plain", json!({"a": "5", "c": ["1", true]})),
             ("plain", json!({"a": 12_345_678_901_234_567_u64, "b": "\u{e9}", "c": null})),
             ("rich", json!({"p": {"x": 1, "y": 2}})),
             with("color", json!("blue")),
@@ -148,4 +149,18 @@ async fn first_call_with_wrong_arguments_starts_no_worker() {
     // Who runs says the same.
     assert_eq!(dock.call("a", "hello", &json!({"name": "Ada"})).await.status, 200);
     assert_eq!(dock.call("a", "hello", &wrong).await.body, refused.body);
+}
+
+#[tokio::test]
+async fn scalars_are_converted_unless_the_folder_is_strict() {
+    // TD-149
+    let half = "from fastmcp.tools import tool\n\n@tool\ndef half(n: int) -> int:\n    \"\"\"Halve.\"\"\"\n    return n // 2\n";
+    let strict = ("b/tooldock.yaml", "strict: true\n");
+    let data = Data::new(&[("a/t.py", half), ("b/t.py", half), strict]);
+    let dock = Dock::start(&data).await;
+    assert_eq!(dock.text("a", "half", &json!({"n": "84"})).await, "42");
+    let refused = dock.call("b", "half", &json!({"n": "84"})).await;
+    assert_eq!(refused.status, 422, "{refused:?}");
+    assert!(refused.body.contains("expected an integer, got"), "{refused:?}");
+    assert!(dock.workers("b").is_empty(), "the gateway is as strict");
 }

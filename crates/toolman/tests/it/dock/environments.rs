@@ -238,6 +238,7 @@ async fn secrets_reach_the_worker_that_declares_them_and_no_other() {
     };
     assert_eq!(look("a", "OTHER_KEY").await, "nothing", "what is missing stops nobody");
     assert_eq!(look("a", "BASE").await, "plain");
+    assert_eq!(look("a", "API_KEY").await, "default", "it stands in for what is not set");
     assert_eq!(look("b", "BASE").await, "nothing");
     let (a, b) = (dock.workers("a"), dock.workers("b"));
     set(&data, "API_KEY", "global", "for-all-0123").await;

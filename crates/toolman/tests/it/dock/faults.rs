@@ -87,7 +87,7 @@ async fn failures_have_codes_over_rest_and_are_results_over_mcp() {
     let dock = Dock::start(&data).await;
     for (tool, arguments, status, code, message) in [
         ("divide", json!({"a": 1, "b": 0}), 500, "internal_error", "ZeroDivisionError"),
-        ("divide", json!({"a": "1", "b": 2}), 422, "invalid_arguments", "/a"),
+        ("divide", json!({"a": "one", "b": 2}), 422, "invalid_arguments", "/a"),
         ("divide", json!({"a": 1}), 422, "invalid_arguments", "b"),
         ("divide", json!({"a": 1, "b": 2, "c": 3}), 422, "invalid_arguments", "c"),
         ("refuse", json!({}), 500, "internal_error", "not today"),

@@ -49,7 +49,9 @@ async fn refused_folder_runs_nothing() {
     assert!(!scratch.join("ran").exists());
     let dock = Dock::start(&data).await;
     assert_eq!(dock.tools("a").await, Vec::<String>::new());
-    assert_eq!(dock.call("a", "hello", &json!({})).await.status, 404);
+    let refused = dock.call("a", "hello", &json!({})).await;
+    assert_eq!(refused.status, 502);
+    assert!(refused.body.contains("tooldock.yaml"), "{}", refused.body);
     assert!(dock.workers("a").is_empty() && !data.path().join("venvs/a").exists());
     data.write("a/tooldock.yaml", "network: false\n");
     assert_eq!(dock.reload().await["problems"], json!([]));

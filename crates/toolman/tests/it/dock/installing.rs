@@ -32,7 +32,7 @@ async fn version(dock: &Dock) -> String {
 
 /// `toolman serve` over a data directory, which is reachable though it has not said so yet.
 #[expect(clippy::disallowed_methods, reason = "a test may start what it likes")]
-async fn early(mut command: Command, data: &Data) -> Dock {
+pub async fn early(mut command: Command, data: &Data) -> Dock {
     command.env("BEARER_TOKEN", TOKEN).env("MANAGER_INTERNAL_TOKEN", super::MANAGER);
     let child = command.stdout(Stdio::null()).spawn().unwrap();
     let told = data.path().join("core.url");
@@ -47,7 +47,7 @@ async fn early(mut command: Command, data: &Data) -> Dock {
     Dock { child, address: address.await.expect("it says where it is") }
 }
 
-fn command(data: &Data, environment: &[(&str, &str)]) -> Command {
+pub fn command(data: &Data, environment: &[(&str, &str)]) -> Command {
     let mut command = Folder::new(TOOLMAN).command(&["serve", "--listen", "127.0.0.1:0"]);
     command.arg("--data-dir").arg(data.path()).current_dir(data.path());
     command.envs(environment.iter().copied());
@@ -55,7 +55,7 @@ fn command(data: &Data, environment: &[(&str, &str)]) -> Command {
 }
 
 /// What `/health` tells the operator of a namespace, when it is as it should be.
-async fn health(dock: &Dock, name: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+pub async fn health(dock: &Dock, name: &str, is_so: impl Fn(&Value) -> bool) -> Value {
     let looking = async {
         loop {
             let answer = dock.ask("GET", "/health", &[], "").await;
@@ -73,7 +73,7 @@ async fn health(dock: &Dock, name: &str, is_so: impl Fn(&Value) -> bool) -> Valu
 }
 
 /// A Python that does nothing before a file is there, and that file.
-async fn gated(data: &Data) -> (PathBuf, PathBuf) {
+pub async fn gated(data: &Data) -> (PathBuf, PathBuf) {
     let (python, gate) = (data.path().join("python-slow"), data.path().join("gate"));
     let text = format!(
         "#!/bin/sh\nwhile [ ! -e {} ]; do sleep 0.05; done\nexec python3 \"$@\"\n",
@@ -100,7 +100,7 @@ async fn slow_python_keeps_nobody_waiting_but_its_own_namespace() {
     let named = dock.ask("GET", "/namespaces", &[], "").await.json();
     assert!(named.to_string().contains("installing"), "{named}");
     let hasty = dock.call("hasty", "hello", &json!({})).await;
-    assert_eq!(hasty.status, 404, "it waits no longer than a call may take: {hasty:?}");
+    assert_eq!(hasty.status, 503, "it waits no longer than a call may take: {hasty:?}");
     // Others can be read again meanwhile.
     data.write("new/t.py", HELLO);
     kill("-HUP", dock.child.id().unwrap());

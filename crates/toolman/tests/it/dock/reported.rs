@@ -27,6 +27,30 @@ async fn faults_of_folders_are_told_by_check_and_by_reloads() {
 }
 
 #[tokio::test]
+async fn tool_whose_name_another_file_has_is_told_once_with_its_line() {
+    // TD-44
+    let data = Data::new(&[("a/first.py", HELLO), ("a/second.py", HELLO)]);
+    let told =
+        "second.py:3: the tool `hello` is already defined in `first.py`, which keeps the name";
+    let (code, text) = check(&data).await;
+    assert_eq!((code, text.matches(told).count()), (Some(1), 1), "{text}");
+    let dock = Dock::start(&data).await;
+    assert_eq!(dock.reload().await["problems"], json!([format!("a: {told}")]));
+    assert_eq!(dock.tools("a").await, ["hello"]);
+}
+
+#[tokio::test]
+async fn variable_that_is_not_set_is_told_with_the_way_to_set_it() {
+    let text = "import os\nfrom fastmcp.tools import tool\n\n@tool\ndef look() -> str:\n    \"\"\"Look.\"\"\"\n    return os.environ['MY_KEY']\n\n@tool\ndef write() -> None:\n    \"\"\"Write.\"\"\"\n    open('/etc/passwd', 'a')\n";
+    let data = Data::new(&[("a/t.py", text)]);
+    let dock = Dock::start(&data).await;
+    let answer = dock.call("a", "look", &json!({})).await;
+    assert!(answer.body.contains("toolman secrets set MY_KEY --scope a"), "{answer:?}");
+    let answer = dock.call("a", "write", &json!({})).await;
+    assert!(answer.body.contains("name the path under `write`"), "{answer:?}");
+}
+
+#[tokio::test]
 async fn method_of_a_class_is_reported_and_not_offered() {
     // TD-44
     let text = "from fastmcp.tools import tool\n\nclass Shop:\n    @tool\n    def sell(self, what: str) -> str:\n        \"\"\"Sell.\"\"\"\n        return what\n";

@@ -11,6 +11,7 @@ use tokio::time::{sleep, timeout};
 
 use super::{Data, Dock, HELLO};
 use crate::TOOLMAN;
+use crate::up::Up;
 
 const EVENTS: usize = 10_000;
 const STORM: Duration = Duration::from_secs(5);
@@ -53,4 +54,26 @@ async fn storm_of_changes_is_a_few_reloads_and_the_last_one_counts() {
     let (reloads, took) = (reloads(), began.elapsed());
     println!("{events} events in {took:?}: {reloads} reloads");
     assert!(reloads <= RELOADS_MAX, "{reloads} reloads in {took:?}");
+}
+
+#[tokio::test]
+async fn newcomers_see_new_tools_without_a_reload_unless_they_decline() {
+    // TD-118
+    for (watch, is_seen) in [("", true), ("watch = false\n", false)] {
+        let data = Data::new(&[("a/t.py", HELLO)]);
+        let config = format!("surface = 'filter'\n[dock]\nwatch_debounce = '50ms'\n{watch}");
+        let folder = Folder::new(TOOLMAN).with_tools_toml(&config);
+        let up = Up::start_with(&folder, &[("DATA_DIR", data.path().to_str().unwrap())]).await;
+        let appears = async {
+            while !up.tools(&[]).await.contains(&"a_later".to_owned()) {
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        data.write("a/later.py", &HELLO.replace("def hello", "def later"));
+        if is_seen {
+            timeout(PATIENCE, appears).await.expect("it is served by itself");
+        } else {
+            assert!(timeout(Duration::from_secs(2), appears).await.is_err(), "nobody has looked");
+        }
+    }
 }
