@@ -23,7 +23,7 @@ pub const NAME: &str = "toolman_activate";
 /// What a client is told when it connects.
 pub const INSTRUCTIONS: &str = "Toolman gathers the tools, resources and prompts of several \
     servers. Only what is switched on is listed and can be used. The description of \
-    `toolman_activate` holds the catalog of everything there is; call it to switch on what the \
+    `toolman_activate` holds the catalog of what there is, or says how to find things in it; call it to switch on what the \
     task needs, and to switch off what it no longer needs.";
 
 const HEAD: &str = "Switch tools and resources on or off. Only what is switched on can be used; \

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use mcp::items::Kind;
 use mcp::names::UpstreamName;
-use mcp::text::first_words;
+use mcp::text::{first_words, tame};
 
 use super::{HEAD, SHORT_HEAD};
 use crate::snapshot::Item;
@@ -143,7 +143,7 @@ impl<'a> Server<'a> {
         let Server { name, tools, resources, .. } = self;
         let purpose = match view.catalog().purpose(name) {
             Some(said) => said.to_owned(),
-            None => self.examples.join(", "),
+            None => tame(&self.examples.join(", ")),
         };
         let purpose = first_words(&purpose, purpose_chars);
         let dash = if purpose.is_empty() { "" } else { " – " };
