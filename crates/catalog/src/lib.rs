@@ -5,6 +5,7 @@
 pub mod ceiling;
 pub mod error;
 pub mod exposure;
+pub mod limits;
 pub mod naming;
 pub mod narrowing;
 pub mod patterns;

@@ -11,6 +11,8 @@ use std::time::Duration;
 use globset::{Glob, GlobMatcher};
 use mcp::names::UriStyle;
 
+use crate::surface::Inactive;
+
 /// What is known of one client program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Profile {
@@ -25,10 +27,14 @@ pub struct Profile {
     pub selection: Belongs,
     /// How long the client waits for the answer to `initialize`.
     pub patience: Duration,
+    /// How inactive tools are listed, where the operator says so for this client.
+    pub inactive: Option<Inactive>,
+    /// Whether the client keeps tools from its model until that looks for them, unless they are marked.
+    pub defers_tools: bool,
 }
 
 /// When a client lists again after `list_changed`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Lists {
     /// Never: what is not in the first list does not exist for it.
     Once,
@@ -37,6 +43,7 @@ pub enum Lists {
     /// As soon as it is told.
     AtOnce,
     /// Not known yet.
+    #[default]
     Unknown,
 }
 
@@ -48,6 +55,8 @@ pub enum Reads {
     FirstBlock,
     /// The structured part alone, where there is one.
     Structured,
+    /// All blocks of text, and the structured part after them.
+    Both,
 }
 
 /// Which names a client takes.
@@ -90,6 +99,8 @@ impl Default for Profile {
             description_max: None,
             selection: Belongs::Session,
             patience: Duration::from_secs(10),
+            inactive: None,
+            defers_tools: false,
         }
     }
 }
@@ -115,7 +126,7 @@ impl Default for Naming {
     }
 }
 
-/// What the operator says of clients of a certain name.
+/// What the operator says of clients of a certain name: that in their `clientInfo`, or that in our table.
 #[derive(Clone, Debug)]
 pub struct Override {
     pub clients: GlobMatcher,
@@ -133,6 +144,7 @@ pub struct Change {
     pub description_max: Option<usize>,
     pub selection: Option<Belongs>,
     pub patience: Option<Duration>,
+    pub inactive: Option<Inactive>,
 }
 
 /// All profiles: those that are shipped, and what the operator says.
@@ -144,11 +156,30 @@ pub struct Profiles {
 impl Profiles {
     /// The profile of a client by the name and version in its `clientInfo`.
     pub fn of(&self, name: &str, version: &str) -> Profile {
+        self.corrected(name, version, |_| {})
+    }
+
+    /// The same, with what was observed of clients of that name; what the operator says still counts more.
+    pub fn corrected(
+        &self,
+        name: &str,
+        version: &str,
+        correct: impl FnOnce(&mut Profile),
+    ) -> Profile {
+        let name = behind_proxy(name);
         let mut profile = known::find(name, version);
-        let holding = self.overrides.iter().filter(|known| known.clients.is_match(name));
-        holding.for_each(|known| known.change.apply(&mut profile));
+        correct(&mut profile);
+        let own = profile.name.clone();
+        let is_meant =
+            |known: &&Override| [name, &own].iter().any(|name| known.clients.is_match(name));
+        self.overrides.iter().filter(is_meant).for_each(|known| known.change.apply(&mut profile));
         profile
     }
+}
+
+/// The client itself, where `mcp-remote` has put its own name behind that of the client it works for.
+fn behind_proxy(name: &str) -> &str {
+    name.split_once(" (via mcp-remote").map_or(name, |(client, _)| client)
 }
 
 impl Override {
@@ -168,5 +199,9 @@ impl Change {
         profile.description_max = self.description_max.or(profile.description_max);
         profile.selection = self.selection.unwrap_or(profile.selection);
         profile.patience = self.patience.unwrap_or(profile.patience);
+        profile.inactive = self.inactive.or(profile.inactive);
     }
 }
+
+#[cfg(test)]
+mod tests;

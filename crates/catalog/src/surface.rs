@@ -2,6 +2,7 @@
 
 pub mod activate;
 pub mod dynamic;
+pub mod reply;
 pub mod toolset;
 
 use mcp::items::Kind;
@@ -39,7 +40,9 @@ impl Default for Surface {
 /// What becomes of inactive tools in the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Inactive {
+    /// What fits the client: stubs where it never lists again, and these don't cost too much.
     #[default]
+    Auto,
     Hidden,
     /// One line each, without a schema, for clients that read the list only once.
     Stub,
@@ -122,21 +125,16 @@ impl Surface {
             }
         }
     }
+}
 
-    /// The stand-in for an inactive item, where this surface shows one.
-    pub fn stub(self, item: &Item) -> Option<String> {
-        if self != (Surface::Activate { inactive: Inactive::Stub }) || item.kind != Kind::Tool {
-            return None;
-        }
-        let summary = format!(
-            "Inactive: switch it on with `{}` before use. {}",
-            activate::NAME,
-            item.summary
-        );
-        Some(format!(
-            r#"{{"name":{},"description":{},"inputSchema":{{"type":"object"}}}}"#,
-            json::quote(item.name.as_str()),
-            json::quote(&summary)
-        ))
-    }
+/// The stand-in for an inactive tool. It takes any arguments: a client that lists once calls by it ever after.
+pub fn stub(item: &Item) -> String {
+    let blank = if item.summary.is_empty() { "" } else { " " };
+    let line =
+        format!("{}{blank}(Off: switch it on with `{}` first.)", item.summary, activate::NAME);
+    format!(
+        r#"{{"name":{},"description":{},"inputSchema":{{"type":"object","properties":{{}},"additionalProperties":true}}}}"#,
+        json::quote(item.name.as_str()),
+        json::quote(&line)
+    )
 }

@@ -14,11 +14,14 @@ use mcp::version::Era;
 
 use crate::ceiling::Ceiling;
 use crate::error::Error;
+use crate::limits::STUB_TOKENS_MAX;
+use crate::profile::Lists;
 use crate::scope::Scope;
 use crate::selection::Selection;
 use crate::snapshot::{Catalog, Item, Lookup};
 use crate::suggest::similar;
-use crate::surface::Surface;
+use crate::surface::{Inactive, Surface, stub};
+use crate::tokens::estimate;
 use crate::toolset::Resolution;
 
 /// Characters of the catalog in a description, where neither the client nor the operator says less: about 6,000
@@ -35,6 +38,8 @@ pub struct View {
     /// Items that are on while another one, of a toolset before theirs, has their name.
     shadowed: HashSet<(Kind, usize)>,
     scope: Arc<Scope>,
+    /// Whether stubs stand for inactive tools.
+    has_stubs: OnceLock<bool>,
     lists: [OnceLock<Bytes>; Kind::ALL.len()],
     /// The same for clients of the modern era.
     modern_lists: [OnceLock<Bytes>; Kind::ALL.len()],
@@ -69,6 +74,7 @@ impl View {
             resolution,
             shadowed,
             scope,
+            has_stubs: OnceLock::new(),
             lists: Default::default(),
             modern_lists: Default::default(),
         }
@@ -183,12 +189,40 @@ impl View {
         for item in self.items(kind) {
             if self.is_visible(item) {
                 add(&self.definition_of(item));
-            } else if let Some(stub) = self.scope.surface.stub(item) {
-                add(stub.as_bytes());
+            } else if kind == Kind::Tool && self.has_stubs() {
+                add(stub(item).as_bytes());
             }
         }
         out.put_slice(b"]}");
         out.freeze()
+    }
+
+    /// Whether stubs stand for inactive tools in the list.
+    pub fn has_stubs(&self) -> bool {
+        *self.has_stubs.get_or_init(|| match self.inactive() {
+            Some(Inactive::Stub) => true,
+            Some(Inactive::Auto) if self.lists_once() => {
+                // All of them count, so that what is switched on takes no stub from another.
+                let mut room = STUB_TOKENS_MAX;
+                self.items(Kind::Tool).all(|item| {
+                    let left = room.checked_sub(estimate(stub(item).as_bytes()));
+                    room = left.unwrap_or_default();
+                    left.is_some()
+                })
+            }
+            Some(Inactive::Auto | Inactive::Hidden) | None => false,
+        })
+    }
+
+    /// Whether the client never lists again what it has listed once.
+    pub fn lists_once(&self) -> bool {
+        self.scope.profile.lists == Lists::Once
+    }
+
+    /// What becomes of inactive tools, where the client switches single ones on.
+    fn inactive(&self) -> Option<Inactive> {
+        let Surface::Activate { inactive } = self.scope.surface else { return None };
+        Some(self.scope.profile.inactive.unwrap_or(inactive))
     }
 
     /// The definition of an item as it is shown, with the notes that the equipped toolset has on it.
@@ -214,7 +248,7 @@ impl View {
     pub fn resolve(&self, kind: Kind, asked: &str) -> Result<Target<'_>, Error> {
         let item = self.find(kind, asked)?;
         if !self.is_visible(item) && !self.is_callable_unlisted(item) {
-            return Err(self.inactive(item));
+            return Err(self.refused(item));
         }
         Ok(Target { item, upstream_name: &item.origin.name })
     }
@@ -232,7 +266,7 @@ impl View {
         let (item, bare) =
             self.catalog.expanded_from(uri, |item| self.ceiling.holds(item)).ok_or(unknown)?;
         if !self.is_visible(item) {
-            return Err(self.inactive(item));
+            return Err(self.refused(item));
         }
         Ok(Target { item, upstream_name: bare })
     }
@@ -247,7 +281,7 @@ impl View {
             && item.toolsets.iter().any(|place| exposure.permits(*place))
     }
 
-    fn inactive(&self, item: &Item) -> Error {
+    fn refused(&self, item: &Item) -> Error {
         let remedy = self.scope.surface.remedy(self, item);
         Error::Inactive { kind: item.kind, name: item.name.clone(), remedy }
     }

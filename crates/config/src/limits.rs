@@ -16,6 +16,10 @@ pub const PATTERNS_MAX: usize = 10_000;
 pub const TOKEN_CHARS_MIN: usize = 16;
 /// A session that was not used for this long is forgotten, unless another time is written.
 pub const SESSION_TTL: Duration = Duration::from_hours(24);
+/// Entries of `[clients]`.
+pub const CLIENTS_MAX: usize = 1_000;
+/// Longest wait of a control tool's reply for a client that is to list again.
+pub const REPLY_WAIT_MAX: Duration = Duration::from_secs(10);
 /// Longest wait that can be configured.
 pub const DURATION_MAX: Duration = Duration::from_hours(24);
 /// How long the audit trail is kept, unless another time is written.

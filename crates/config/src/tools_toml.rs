@@ -1,6 +1,7 @@
 //! `tools.toml`, the native format.
 
 mod audit;
+mod clients;
 mod dock;
 mod endpoints;
 pub mod http;
@@ -16,10 +17,9 @@ use std::collections::BTreeMap;
 
 use catalog::naming::{NameStyle, Prefix};
 use catalog::patterns::Patterns;
-use catalog::profile::Profiles;
 use catalog::scope::Scope;
 use catalog::snapshot::Rules;
-use catalog::surface::{Inactive, Surface};
+use catalog::surface::Surface;
 use mcp::names::{UpstreamName, UriStyle};
 use mcp::text::shorten;
 use toml::de::{DeTable, DeValue};
@@ -83,6 +83,7 @@ pub fn rest(
     let description_max = description_max
         .and_then(|value| value.number(DESCRIPTION_CHARS_MIN, DESCRIPTION_CHARS_MAX, faults));
     let (surfaces, surface) = surfaces(&mut top, usual, faults);
+    let profiles = top.get("clients").map(|value| clients::read(&value, faults));
     let http = top.get("http").map(|value| http::read(&value, surroundings, faults));
     let mut http = http.unwrap_or_default();
     if let Some(value) = top.get("tokens") {
@@ -130,7 +131,7 @@ pub fn rest(
         surface,
         rulebook,
         permissions: permissions.unwrap_or_default(),
-        profiles: Profiles::default(),
+        profiles: profiles.unwrap_or_default(),
         performance: Performance::default(),
         session_context: None,
         tasks,
@@ -158,10 +159,7 @@ fn surfaces(
     usual: Surface,
     faults: &mut Faults<'_>,
 ) -> ([(&'static str, Surface); 7], Surface) {
-    let inactive = top.get("inactive").and_then(|value| {
-        let words = [("hidden", Inactive::Hidden), ("stub", Inactive::Stub)];
-        value.choice(&words, faults)
-    });
+    let inactive = top.get("inactive").and_then(|value| value.choice(&clients::INACTIVE, faults));
     let activate = Surface::Activate { inactive: inactive.unwrap_or_default() };
     let surfaces = [
         ("activate", activate),

@@ -1,17 +1,15 @@
 //! One connected client: its handshake, its view, what is under way for it.
 
 mod outlet;
+mod underway;
 
 use std::collections::BTreeSet;
-use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::Poll;
 
 use bytes::Bytes;
 use catalog::view::View;
 use foldhash::{HashMap, HashMapExt as _};
-use futures_util::task::AtomicWaker;
 use mcp::items::Kind;
 use mcp::log_level::LogLevel;
 use mcp::params::exchange_progress_token;
@@ -24,12 +22,15 @@ use upstream::relay::{Ask, Upcall};
 
 use crate::auth::Caller;
 use crate::error::Error;
+use crate::habits::Habits;
 use crate::limits::{ASKS_PER_CLIENT_MAX, CALLS_AT_ONCE_MAX, CALLS_PER_CLIENT_MAX};
 use crate::listeners::Listeners;
 use crate::logs;
 use crate::outbox::Outbox;
 
 pub use outlet::Outlet;
+
+use underway::{Cancellation, Underway};
 
 /// Whom a client's selection belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +72,7 @@ pub struct Client {
     introduction: OnceLock<Introduction>,
     /// Set once it is known which program it is.
     is_recognised: AtomicBool,
+    pub(crate) habits: Habits,
     /// Cancelled when the client has asked for the last time.
     pub(crate) leaving: CancellationToken,
     /// Turns for calls, so that their answers can't fill the memory.
@@ -153,6 +155,7 @@ impl Client {
             stage: watch::Sender::new(stage),
             introduction,
             is_recognised: AtomicBool::new(owner == Owner::Principal),
+            habits: Habits::default(),
             leaving: CancellationToken::new(),
             // The requests of a principal come from many clients, which must not wait for each other.
             turns: Semaphore::new(match (calls_at_once, owner) {
@@ -272,18 +275,30 @@ impl Client {
     }
 
     /// Tells the client that its lists of these kinds are other ones, once a method; later, if it
-    /// does not listen now. One that has not introduced itself has no lists yet.
-    pub(crate) fn announce(self: &Arc<Self>, kinds: &[Kind]) {
+    /// does not listen now. One that has not introduced itself has no lists yet. Where nobody hears what belongs to no
+    /// request, it goes to the `request` that has changed them.
+    pub(crate) fn announce(self: &Arc<Self>, kinds: &[Kind], request: Option<&Outbox>) {
         if kinds.is_empty() {
             return;
         }
-        self.with_listeners(|listeners| listeners.announce(self, kinds));
-        if self.introduction().is_none() {
-            return;
+        let lists = self.habits.lists();
+        let are_told = self.with_listeners(|listeners| listeners.announce(self, kinds));
+        let is_told = self.introduction().is_some() && self.announce_in_session(kinds, request);
+        if kinds.contains(&Kind::Tool) && (are_told || is_told) {
+            self.habits.note_told(lists);
         }
+    }
+
+    /// The same for one that has introduced itself; whether it hears of it now.
+    fn announce_in_session(self: &Arc<Self>, kinds: &[Kind], request: Option<&Outbox>) -> bool {
         let mut state = self.state();
         let nothing_waited = state.list_changes.is_empty();
         state.list_changes.extend(kinds.iter().map(|kind| kind.changed_method()));
+        let is_heard = state.outlet.as_ref().is_some_and(Outlet::is_heard);
+        if let (true, false, Some(request)) = (state.outlet.is_some(), is_heard, request) {
+            state.list_changes.retain(|method| !request.try_send(rpc::notification(method, None)));
+        }
+        let is_told = is_heard || state.list_changes.is_empty();
         state.send_list_changes();
         // The queue is full: once there is room again, they are sent after all.
         if let (true, false, true, Some(outlet)) =
@@ -297,6 +312,7 @@ impl Client {
                 }
             });
         }
+        is_told
     }
 
     /// Notes that a request is under way, so that the client can cancel it.
@@ -448,44 +464,5 @@ impl Drop for Introducing<'_> {
     fn drop(&mut self) {
         let is_done = self.0.introduction().is_some();
         self.0.stage.send_replace(if is_done { Stage::Introduced } else { Stage::New });
-    }
-}
-
-/// A request under way; forgotten when dropped.
-pub(crate) struct Underway<'a> {
-    client: &'a Client,
-    key: CallKey,
-    cancellation: Arc<Cancellation>,
-}
-
-impl Underway<'_> {
-    /// Waits until the client cancels the request.
-    pub async fn cancelled(&self) {
-        let Cancellation { is_due, waiter } = &*self.cancellation;
-        poll_fn(|context| {
-            waiter.register(context.waker());
-            if is_due.load(Ordering::Acquire) { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
-    }
-}
-
-/// Ends one request; there is one task that waits for it.
-#[derive(Debug, Default)]
-struct Cancellation {
-    is_due: AtomicBool,
-    waiter: AtomicWaker,
-}
-
-impl Cancellation {
-    fn cancel(&self) {
-        self.is_due.store(true, Ordering::Release);
-        self.waiter.wake();
-    }
-}
-
-impl Drop for Underway<'_> {
-    fn drop(&mut self) {
-        self.client.state().calls.remove(&self.key);
     }
 }

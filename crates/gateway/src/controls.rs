@@ -5,7 +5,7 @@ mod toolset;
 
 use std::sync::Arc;
 
-use catalog::surface::{Surface, activate};
+use catalog::surface::{Surface, activate, reply};
 use catalog::view::View;
 use mcp::params::Params;
 use mcp::rpc::{Outcome, Raw};
@@ -14,7 +14,6 @@ use mcp::verdict;
 use mcp::version::Era;
 
 use crate::Gateway;
-use crate::client::Client;
 use crate::dispatch::Asking;
 use crate::error::Error;
 use crate::refresh::changed_lists;
@@ -28,6 +27,8 @@ impl Gateway {
         params: &Params,
     ) -> Result<Outcome, Error> {
         let arguments = params.arguments();
+        let habits = &asking.client.habits;
+        let times_told = habits.times_told();
         let result = match view.scope().surface {
             Surface::Toolset => self.control_toolsets(asking, params.name(), arguments).await?,
             Surface::Dynamic | Surface::Static => {
@@ -35,6 +36,10 @@ impl Gateway {
             }
             _ => activate_items(asking, arguments)?,
         };
+        if habits.times_told() != times_told {
+            // What is on now is of use once the client has listed it: many take up changes after the reply only.
+            Box::pin(self.relisted(asking.client)).await;
+        }
         let result = Raw::trusted(result);
         Ok(Outcome::Result(match asking.era {
             Era::Legacy => result,
@@ -45,33 +50,34 @@ impl Gateway {
 
 /// Gives a client another view, made of the one it has, and tells it which lists differ.
 fn change<T>(
-    client: &Arc<Client>,
+    asking: &Asking<'_>,
     make: impl FnOnce(&View) -> Result<(View, T), String>,
 ) -> Result<T, Error> {
-    try_change(client, make).map_err(Error::Control)
+    try_change(asking, make).map_err(Error::Control)
 }
 
 /// The same, where what is wrong is told in another manner.
 fn try_change<T, E>(
-    client: &Arc<Client>,
+    asking: &Asking<'_>,
     make: impl FnOnce(&View) -> Result<(View, T), E>,
 ) -> Result<T, E> {
-    let (made, kinds) = client.change_view(|view| {
+    let (made, kinds) = asking.client.change_view(|view| {
         let (new, made) = make(view)?;
         let kinds = changed_lists(view, &new);
         *view = Arc::new(new);
         Ok((made, kinds))
     })?;
-    client.announce(&kinds);
+    asking.client.announce(&kinds, Some(asking.outlet.outbox()));
     Ok(made)
 }
 
 /// Carries out a call of `toolman_activate`.
 fn activate_items(asking: &Asking<'_>, arguments: Option<&str>) -> Result<String, Error> {
-    let activation = change(asking.client, |view| {
+    let (activation, reads) = change(asking, |view| {
         let activation = activate::apply(view, arguments.map(str::as_bytes))?;
-        Ok((view.selecting(activation.selection.clone()), activation))
+        let reads = view.scope().profile.reads;
+        Ok((view.selecting(activation.selection.clone()), (activation, reads)))
     })?;
-    let result = Ok(activation.confirmation.as_str());
-    Ok(verdict::tool_result(result, activation.definitions.as_deref()))
+    let confirmation = verdict::object(Ok(&activation.confirmation));
+    Ok(reply::result(&confirmation, activation.definitions.as_ref(), reads))
 }

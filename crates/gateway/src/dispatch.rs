@@ -150,6 +150,7 @@ impl Gateway {
             }
             "prompts/list" => self.list(asking, view, Kind::Prompt).map(Answer::Whole),
             "tools/call" => {
+                self.note_call(asking.client);
                 let params = asking.request.subject("tools/call")?;
                 if view.scope().surface.control_names().contains(&params.name()) {
                     return Box::pin(self.control(asking, view, params)).await.map(Answer::Whole);

@@ -27,6 +27,7 @@ mod arguments;
 mod consent;
 mod context;
 mod controls;
+mod habits;
 mod handshake;
 mod lazy;
 mod listeners;
@@ -70,6 +71,7 @@ use crate::auth::{Caller, Identity};
 use crate::client::{Client, Owner};
 use crate::consent::Consents;
 use crate::context::Principal;
+use crate::habits::Programs;
 use crate::library::{InMemory, Store};
 use crate::limits::{EVENTS_MAX, PRINCIPALS_MAX, SETTLE_MAX, SETTLE_QUIET, STOP_MAX};
 use crate::members::{Members, Starter};
@@ -155,6 +157,8 @@ struct Shared {
     policies: Policies,
     permissions: Permissions,
     profiles: Profiles,
+    /// What was observed of client programs.
+    programs: Programs,
     session_context: Option<SessionContext>,
     library: Arc<dyn Store>,
     /// The toolset that clients begin with where one can be equipped: the last one, looked up once.
@@ -241,6 +245,7 @@ impl Gateway {
             policies: settings.policies,
             permissions: settings.permissions,
             profiles: settings.profiles,
+            programs: Programs::default(),
             session_context: settings.session_context,
             last_equipped: OnceLock::new(),
             library: settings.library,

@@ -36,6 +36,10 @@ pub const PRINCIPALS_MAX: usize = 4_096;
 pub const CONTEXTS_MAX: usize = 1_000;
 /// Bytes of what a client says for servers of its own.
 pub const CONTEXT_BYTES_MAX: usize = 16 * 1024;
+/// Programs whose habits are remembered.
+pub const PROGRAMS_MAX: usize = 1_000;
+/// A client that calls something so often without listing its tools anew, though it was told to, never does.
+pub const IGNORED_NOTICES_MAX: u32 = 2;
 /// Calls whose consent is remembered while they go on.
 pub const CONSENTS_MAX: usize = 10_000;
 /// Of the arguments of a call, how much a person is shown who is asked for consent.
@@ -66,6 +70,11 @@ pub const OWN_ANSWERS_MAX: usize = 64;
 pub const SETTLE_MAX: Duration = Duration::from_secs(10);
 /// It goes on sooner when no further upstream has come for this long.
 pub const SETTLE_QUIET: Duration = Duration::from_millis(1_500);
+/// What comes later than this after a notice has nothing to do with it; no reply waits longer for a client to list its
+/// tools again, unless the operator says so.
+pub const RELISTING_MAX: Duration = Duration::from_secs(1);
+/// How long a client has, once it has listed them, to take that in before the reply comes.
+pub const RELISTED_GRACE: Duration = Duration::from_millis(15);
 /// How long enabling a toolset waits for the upstreams that it starts.
 pub const LAZY_START_MAX: Duration = Duration::from_secs(30);
 /// How long a call or a list waits for a folder of Python tools that is still to be read.

@@ -70,8 +70,9 @@ impl Listeners {
         None
     }
 
-    /// Tells those that asked for it that lists have changed.
-    pub fn announce(&mut self, client: &Arc<Client>, kinds: &[Kind]) {
+    /// Tells those that asked for it that lists have changed; whether anybody has asked for one of these.
+    pub fn announce(&mut self, client: &Arc<Client>, kinds: &[Kind]) -> bool {
+        let mut is_told = false;
         let methods: BTreeSet<_> = kinds.iter().map(|kind| kind.changed_method()).collect();
         for (number, listener) in &mut self.open {
             for method in &methods {
@@ -80,8 +81,10 @@ impl Listeners {
                 }
                 let frame = on_subscription(method, &listener.subscription, None);
                 listener.tell(client, *number, method, frame);
+                is_told = true;
             }
         }
+        is_told
     }
 
     /// Tells one of them that a resource is another now.

@@ -29,6 +29,9 @@ impl Gateway {
         let cursor = asking.request.params.as_ref().map(|params| params.members(["cursor"]));
         match cursor.transpose().map_err(|fault| Error::Params { method, fault })? {
             None | Some([None | Some("null")]) => {
+                if kind == Kind::Tool {
+                    self.note_listing(asking.client);
+                }
                 let list = view.list_in(kind, asking.era);
                 Ok(Outcome::Result(Raw::trusted(self.with_unserved(view, kind, list))))
             }

@@ -116,7 +116,7 @@ impl Gateway {
 
     fn announce(&self, changes: Vec<(Arc<Client>, Vec<Kind>)>) {
         for (client, kinds) in changes {
-            client.announce(&kinds);
+            client.announce(&kinds, None);
         }
         self.0.generation.send_modify(|generation| *generation += 1);
     }

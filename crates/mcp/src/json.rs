@@ -241,6 +241,22 @@ pub fn span(whole: &[u8], part: &str) -> Range<usize> {
     start..start + part.len()
 }
 
+/// The same JSON without the blanks between its parts.
+pub fn compact(text: &[u8]) -> String {
+    let (mut out, mut is_quoted, mut is_escaped) = (Vec::with_capacity(text.len()), false, false);
+    for byte in text {
+        if !is_quoted && matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
+            continue;
+        }
+        if *byte == b'"' && !is_escaped {
+            is_quoted = !is_quoted;
+        }
+        is_escaped = is_quoted && *byte == b'\\' && !is_escaped;
+        out.push(*byte);
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
 /// `text` with each span replaced; the spans are in order and do not overlap.
 pub fn splice(text: &[u8], edits: &[(Range<usize>, &[u8])]) -> Vec<u8> {
     let added: usize = edits.iter().map(|(_, new)| new.len()).sum();

@@ -36,16 +36,12 @@ pub fn failed_call(error: &str, place: Place) -> String {
     format!(r#"{{"content":[{{"type":"text","text":{text}}}],{member},"isError":true}}"#)
 }
 
-/// The result of a tool call: the verdict as text and as structure, then further text blocks.
-pub fn tool_result(verdict: Result<&str, &str>, further: Option<&str>) -> String {
-    let object = object(verdict);
+/// The result of a tool call that has gone well: a text, perhaps a further one, and the structure.
+pub fn result_of(text: &str, further: Option<&str>, object: &str) -> String {
     let block = |text: &str| format!(r#"{{"type":"text","text":{}}}"#, json::quote(text));
     let further = further.map_or(String::new(), |text| format!(",{}", block(text)));
-    format!(
-        r#"{{"content":[{}{further}],"structuredContent":{object},"isError":{}}}"#,
-        block(&object),
-        verdict.is_err()
-    )
+    let text = block(text);
+    format!(r#"{{"content":[{text}{further}],"structuredContent":{object},"isError":false}}"#)
 }
 
 /// The result of a tool that has failed by itself: the message as text, and all of it as structure. TD-28

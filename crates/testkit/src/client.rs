@@ -54,13 +54,18 @@ impl LineClient {
 
     /// The handshake, with these capabilities.
     pub async fn initialize(&mut self, capabilities: Value) -> Value {
+        self.initialize_as("test", capabilities).await
+    }
+
+    /// The same as the program of this name.
+    pub async fn initialize_as(&mut self, program: &str, capabilities: Value) -> Value {
         let result = self
             .request(
                 "initialize",
                 json!({
                     "protocolVersion": "2025-11-25",
                     "capabilities": capabilities,
-                    "clientInfo": {"name": "test", "version": "0"},
+                    "clientInfo": {"name": program, "version": "0"},
                 }),
             )
             .await;
@@ -99,6 +104,14 @@ impl LineClient {
     pub async fn ask_alone(&mut self, method: &str, params: Value) -> Value {
         let id = self.begin_alone(method, params).await;
         self.answer(id).await
+    }
+
+    /// Makes a request and waits for its answer, then for that to one that was begun before: in this order.
+    pub async fn both(&mut self, method: &str, begun: u64) -> (Value, Value) {
+        let answer = self.request(method, json!({})).await;
+        let is_early = self.kept.iter().any(|line| Head::of(line).id == Some(begun.to_string()));
+        assert!(!is_early, "the answer to {begun} has come before");
+        (answer, self.answer(begun).await)
     }
 
     /// The answer to a request that was begun.

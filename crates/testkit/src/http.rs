@@ -22,13 +22,21 @@ impl HttpAnswer {
         })
     }
 
+    /// The answer, also where something was told before it.
     pub fn json(&self) -> Value {
+        if self.header("content-type") == Some("text/event-stream") {
+            return self.events().pop().unwrap_or_else(|| panic!("no events: {self:?}"));
+        }
         serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("not JSON: {self:?}"))
     }
 
     /// The messages of an event stream.
     pub fn events(&self) -> Vec<Value> {
-        let data = self.body.lines().filter_map(|line| line.strip_prefix("data: "));
+        let data = self
+            .body
+            .lines()
+            .filter_map(|line| line.strip_prefix("data: "))
+            .filter(|data| !data.is_empty());
         data.map(|data| serde_json::from_str(data).unwrap()).collect()
     }
 }

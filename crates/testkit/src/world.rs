@@ -74,6 +74,13 @@ impl World {
         client
     }
 
+    /// A client of this program that has finished its handshake.
+    pub async fn connect_as(&self, program: &str) -> LineClient {
+        let mut client = self.connect_raw();
+        client.initialize_as(program, json!({})).await;
+        client
+    }
+
     /// A client that has not said anything yet.
     pub fn connect_raw(&self) -> LineClient {
         let (ours, theirs) = duplex(PIPE_BYTES);

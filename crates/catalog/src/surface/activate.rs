@@ -16,6 +16,7 @@ use crate::error::quoted;
 use crate::selection::Selection;
 use crate::snapshot::{Item, Lookup};
 use crate::suggest::{hint, similar};
+use crate::surface::reply::Definitions;
 use crate::view::View;
 
 pub const NAME: &str = "toolman_activate";
@@ -39,6 +40,14 @@ const SHORT_HEAD: &str = "Switch tools and resources on or off. Only what is swi
     Names that you don't mention stay as they are. One wrong name and nothing is changed. Switch off what \
     you no longer need.";
 
+/// What a model is told besides, where its client never lists again: the stubs are there for all tools.
+const WITH_STUBS: &str = "Tools that are off are listed too, without their parameters. Once one is on, call it by the \
+    same name at once; its parameters are in the reply.";
+
+/// The same where there are too many tools for stubs.
+const WITHOUT_STUBS: &str = "This client lists tools once only, and there are too many to list those that are off.\n\
+    If it refuses a tool that you have switched on, ask for it to be named in `active_toolsets` of the configuration.";
+
 /// Names in one list.
 const NAMES_MAX: usize = 1_000;
 /// Unknown names for which near ones are looked for.
@@ -52,8 +61,18 @@ pub struct Activation {
     pub selection: Selection,
     /// The short confirmation.
     pub confirmation: String,
-    /// JSON with the full definitions of what was switched on; `None` if nothing was.
-    pub definitions: Option<String>,
+    /// Those of what was switched on; `None` if nothing was.
+    pub definitions: Option<Definitions>,
+}
+
+/// What a model is told of stubs, if its client needs them.
+fn hint_of_stubs(view: &View) -> String {
+    let hint = match (view.lists_once(), view.has_stubs()) {
+        (_, true) => Some(WITH_STUBS),
+        (true, false) => Some(WITHOUT_STUBS),
+        (false, false) => None,
+    };
+    hint.map_or(String::new(), |hint| format!("\n{hint}"))
 }
 
 /// The definition of the tool, with the catalog as a client may see it.
@@ -110,7 +129,7 @@ pub fn apply(view: &View, arguments: Option<&[u8]>) -> Result<Activation, String
     Ok(Activation {
         selection,
         confirmation: [confirmed, found].into_iter().flatten().collect::<Vec<_>>().join("\n\n"),
-        definitions: (!on.is_empty()).then(|| definitions(&on)),
+        definitions: Definitions::of(view, on),
     })
 }
 
@@ -215,18 +234,6 @@ fn confirmation(on: &[&Item], off: &[&Item]) -> String {
     };
     let parts: Vec<_> = [part(on, "on"), part(off, "off")].into_iter().flatten().collect();
     parts.join("; ")
-}
-
-/// The definitions of what was switched on, for clients that do not list again.
-fn definitions(on: &[&Item]) -> String {
-    let of = |kind: Kind| {
-        let items = on.iter().filter(|item| item.kind == kind);
-        let texts: Vec<_> =
-            items.map(|item| String::from_utf8_lossy(&item.definition).into_owned()).collect();
-        (!texts.is_empty()).then(|| format!("\"{}\":[{}]", kind.list_member(), texts.join(",")))
-    };
-    let parts: Vec<_> = Kind::ALL.into_iter().filter_map(of).collect();
-    format!("{{{}}}", parts.join(","))
 }
 
 #[cfg(test)]

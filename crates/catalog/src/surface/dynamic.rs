@@ -13,9 +13,11 @@ use mcp::text::shorten;
 use serde_json::{Map, Value, json};
 
 use crate::error::quoted;
+use crate::profile::Reads;
 use crate::selection::Selection;
 use crate::snapshot::Item;
 use crate::suggest::{hint, similar_names};
+use crate::surface::reply;
 use crate::toolset::{Toolset, ToolsetPlace};
 use crate::view::View;
 
@@ -249,13 +251,14 @@ pub fn named(arguments: Option<&str>) -> Result<String, Failure> {
 
 /// The result of a call: the answer as text and as structure. TC-23
 pub fn tool_result(answer: Answer) -> String {
-    let is_error = answer.is_err();
-    let object = answer.unwrap_or_else(|Failure { code, message }| {
-        json!({"success": false, "message": message, "code": code.as_str()})
-    });
-    let text = object.to_string();
-    let content = [json!({"type": "text", "text": text})];
-    json!({"content": content, "structuredContent": object, "isError": is_error}).to_string()
+    answer.map_or_else(refusal, |said| reply::result(&said.to_string(), None, Reads::Everything))
+}
+
+/// The result of a call that changes nothing.
+pub fn refusal(Failure { code, message }: Failure) -> String {
+    let object = json!({"success": false, "message": message, "code": code.as_str()});
+    let content = [json!({"type": "text", "text": object.to_string()})];
+    json!({"content": content, "structuredContent": object, "isError": true}).to_string()
 }
 
 /// How an item of a toolset that is off can be used.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use mcp::items::Kind;
 
 use super::View;
+use crate::profile::{Lists, Profile};
 use crate::scope::Scope;
 use crate::selection::Selection;
 use crate::surface::{Inactive, Surface};
@@ -40,8 +41,31 @@ fn stubs_stand_for_inactive_tools() {
     assert_eq!(names(&view, Kind::Tool), ["toolman_activate", "git_log", "git_status"]);
     let text = String::from_utf8(view.list(Kind::Tool).to_vec()).unwrap();
     assert!(text.contains(
-        r#"{"name":"git_status","description":"Inactive: switch it on with `toolman_activate` before use. about status","inputSchema":{"type":"object"}}"#
+        r#"{"name":"git_status","description":"about status (Off: switch it on with `toolman_activate` first.)","inputSchema":{"type":"object","properties":{},"additionalProperties":true}}"#
     ));
+}
+
+/// Whether stubs stand for the inactive ones of so many tools, for a client that lists so.
+fn has_stubs(tools: usize, lists: Lists, said: Option<Inactive>) -> bool {
+    let names: Vec<_> = (0..tools).map(|at| format!("tool{at}")).collect();
+    let catalog = catalog(&format!("git: {}", names.join(" ")), &[]);
+    let profile = Arc::new(Profile { lists, inactive: said, ..Profile::default() });
+    let scope = Scope { profile, ..Scope::default() };
+    let view = View::new(catalog, Arc::default(), Selection::default(), Arc::new(scope));
+    let listed = self::names(&view, Kind::Tool).len();
+    assert!(listed == 1 || listed == 1 + tools, "all of them or none: {listed}");
+    listed > 1
+}
+
+#[test]
+fn clients_that_never_list_again_get_stubs_while_these_are_cheap() {
+    assert!(has_stubs(50, Lists::Once, None));
+    assert!(!has_stubs(1_000, Lists::Once, None), "too expensive");
+    for lists in [Lists::Late, Lists::AtOnce, Lists::Unknown] {
+        assert!(!has_stubs(50, lists, None));
+    }
+    assert!(!has_stubs(50, Lists::Once, Some(Inactive::Hidden)));
+    assert!(has_stubs(1_000, Lists::Unknown, Some(Inactive::Stub)));
 }
 
 #[track_caller]

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use catalog::profile::{Belongs, Lists, Profile, Reads};
 use catalog::surface::{Inactive, Surface};
 use mcp::names::UriStyle;
 use upstream::launch::{Command, CommandLine, Launch};
@@ -103,7 +104,11 @@ mod faults;
 mod python;
 
 mod meaning {
-    use super::{Inactive, Surface, UriStyle, check, check_server, parse};
+    use std::time::Duration;
+
+    use super::{
+        Belongs, Inactive, Lists, Profile, Reads, Surface, UriStyle, check, check_server, parse,
+    };
 
     #[test]
     fn servers_keep_the_order_of_the_file() {
@@ -259,5 +264,24 @@ mod meaning {
         assert_eq!(config.rules.uri_style, Some(UriStyle::Rfc));
         assert_eq!(config.surface, Surface::Activate { inactive: Inactive::Stub });
         assert!(parse(&format!("inactive = 'hidden'\nuri_style = 'underscore'\n{server}")).is_ok());
+    }
+
+    #[test]
+    fn clients_are_known_by_patterns_of_their_names() {
+        let clients = "[clients.'my-agent*']\nlists = 'once'\nreply_wait = 0\nreads = 'structured'\n\
+            uri_style = 'rfc'\nname_length_max = 48\ndescription_max = 1024\nselection = 'principal'\n\
+            patience = '2s'\ninactive = 'stub'\n";
+        let server = "[[servers]]\nnamespace = 'a'\ncommand = 'x'\n";
+        let profiles = parse(&format!("{clients}{server}")).unwrap().profiles;
+        let profile = profiles.of("my-agent-cli", "1");
+        assert_eq!(profile.lists, Lists::Once);
+        assert!(profile.reply_wait.is_zero());
+        assert_eq!(profile.reads, Reads::Structured);
+        assert_eq!(profile.naming.uri_style, UriStyle::Rfc);
+        assert_eq!((profile.naming.length_max, profile.description_max), (48, Some(1_024)));
+        assert_eq!(profile.selection, Belongs::Principal);
+        assert_eq!(profile.patience, Duration::from_secs(2));
+        assert_eq!(profile.inactive, Some(Inactive::Stub));
+        assert_eq!(profiles.of("other", "1"), Profile::default());
     }
 }

@@ -1,6 +1,7 @@
 //! Ways to a client: what upstreams have for it goes there, as far as it may.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,6 +25,18 @@ pub struct Outlet {
     pub(super) outbox: Outbox,
     /// Whether an answer may go there piece by piece.
     pub(crate) takes_pieces: bool,
+    /// Whether somebody hears what is sent there; always, where nothing is said.
+    heard: Option<Heard>,
+}
+
+/// Says whether somebody hears what is sent to an outlet.
+#[derive(Clone)]
+struct Heard(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl fmt::Debug for Heard {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Heard({})", (self.0)())
+    }
 }
 
 impl Outlet {
@@ -46,12 +59,21 @@ impl Outlet {
         };
         let who = Who { client, program: program(envelope) };
         let relay = Relay { who, context, is_per_call: true, deliver: Arc::new(deliver) };
-        Outlet { relay, outbox, takes_pieces: false }
+        Outlet { relay, outbox, takes_pieces: false, heard: None }
     }
 
     /// The same, for a door that can send an answer while it is still coming, or can't.
     pub fn taking_pieces(self, takes_pieces: bool) -> Outlet {
         Outlet { takes_pieces, ..self }
+    }
+
+    /// The same, for a door that keeps what it is sent for clients that listen later.
+    pub fn heard_while(self, is_heard: impl Fn() -> bool + Send + Sync + 'static) -> Outlet {
+        Outlet { heard: Some(Heard(Arc::new(is_heard))), ..self }
+    }
+
+    pub(crate) fn is_heard(&self) -> bool {
+        self.heard.as_ref().is_none_or(|heard| (heard.0)())
     }
 
     /// This way as a request of the modern era uses it.
@@ -111,6 +133,6 @@ impl Client {
         let deliver = Arc::new(deliver);
         let who = Who { client: self.id, program: 0 };
         let relay = Relay { who, context, is_per_call: false, deliver };
-        Outlet { relay, outbox, takes_pieces: false }
+        Outlet { relay, outbox, takes_pieces: false, heard: None }
     }
 }

@@ -2,6 +2,7 @@
 
 use catalog::surface::Surface;
 use catalog::surface::dynamic::{self, Answer, Failure, Told};
+use catalog::surface::reply::{self, Definitions};
 use catalog::toolset::Toolset;
 use catalog::view::View;
 use mcp::names::Namespace;
@@ -28,7 +29,10 @@ impl Gateway {
             dynamic::LIST_TOOLS => Ok(told.list_tools()),
             dynamic::LIST_TOOLSETS => Ok(told.list_toolsets()),
             dynamic::DESCRIBE => dynamic::named(arguments).and_then(|name| told.describe(&name)),
-            dynamic::ENABLE => self.enable_toolset(asking, &view, arguments).await,
+            dynamic::ENABLE => {
+                let enabled = self.enable_toolset(asking, &view, arguments).await;
+                return Ok(enabled.unwrap_or_else(dynamic::refusal));
+            }
             dynamic::DISABLE => self.disable_toolset(asking, arguments),
             _ => return Err(Error::Method(name.to_owned())),
         };
@@ -49,7 +53,7 @@ impl Gateway {
         asking: &Asking<'_>,
         view: &View,
         arguments: Option<&str>,
-    ) -> Answer {
+    ) -> Result<String, Failure> {
         let name = dynamic::named(arguments)?;
         // What can't be enabled starts nothing.
         self.told(view).enable(&name)?;
@@ -59,18 +63,21 @@ impl Gateway {
         if let Some(lease) = &lease {
             lease.started().await;
         }
-        try_change(asking.client, |view| {
+        try_change(asking, |view| {
             let new = view.selecting(self.told(view).enable(&name)?);
             let toolset = new.catalog().toolsets().find(&name);
             let troubles = toolset.map(|(_, toolset)| self.troubles(&new, toolset));
             let said = dynamic::enabled(&new, &name, &troubles.unwrap_or_default());
-            Ok((new, said))
+            let definitions = Definitions::of_new(view, &new);
+            let reads = view.scope().profile.reads;
+            let result = reply::result(&said.to_string(), definitions.as_ref(), reads);
+            Ok((new, result))
         })
     }
 
     fn disable_toolset(&self, asking: &Asking<'_>, arguments: Option<&str>) -> Answer {
         let name = dynamic::named(arguments)?;
-        let said = try_change(asking.client, |view| {
+        let said = try_change(asking, |view| {
             let selection = self.told(view).disable(&name)?;
             Ok::<_, Failure>((view.selecting(selection), dynamic::disabled(&name)))
         })?;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use catalog::snapshot::Item;
+use catalog::surface::reply::{self, Definitions};
 use catalog::surface::toolset::{self, Wish};
 use catalog::toolset::limits::check_notes;
 use catalog::toolset::{Reference, Toolset, choice};
 use catalog::view::View;
-use mcp::json::quote;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 
@@ -26,6 +26,7 @@ impl Gateway {
         arguments: Option<&str>,
     ) -> Result<String, Error> {
         let wish = Wish::parse(name, arguments).map_err(Error::Control)?;
+        let before = asking.client.view();
         let result = match wish {
             Wish::ListAvailable => toolset::available(&asking.client.view()),
             Wish::ListSaved => self.list_saved(asking).await?,
@@ -41,7 +42,13 @@ impl Gateway {
                 self.annotate(asking, &tool, notes).await?
             }
         };
-        Ok(structured(&result))
+        let view = asking.client.view();
+        // Who takes a toolset off goes back to what it has listed before.
+        let is_asked_for = matches!(name, "build-toolset" | "equip-toolset")
+            && Arc::ptr_eq(before.catalog(), view.catalog());
+        let definitions = is_asked_for.then(|| Definitions::of_new(&before, &view)).flatten();
+        let reads = view.scope().profile.reads;
+        Ok(reply::result(&result.to_string(), definitions.as_ref(), reads))
     }
 
     async fn list_saved(&self, asking: &Asking<'_>) -> Result<Value, Error> {
@@ -114,7 +121,7 @@ impl Gateway {
             return Err(Error::Control(format!("no toolset is named `{name}`; {hint}")));
         };
         let (toolset, mut told) = self.renew_pins(&asking.client.view(), toolset).await;
-        let info = change(asking.client, |view| {
+        let info = change(asking, |view| {
             let mut selection = view.selection().clone();
             selection.equipped = Some(Arc::clone(&toolset));
             let new = view.selecting(selection);
@@ -243,7 +250,7 @@ impl Gateway {
                 Ok(())
             })
             .await?;
-        change(asking.client, |view| {
+        change(asking, |view| {
             let mut selection = view.selection().clone();
             let name = selection.equipped.as_ref().map(|toolset| toolset.name.clone());
             if let Some(saved) = name.and_then(|name| document.toolsets.get(&name)) {
@@ -276,18 +283,9 @@ fn drop_equipped(
     asking: &Asking<'_>,
     is_such: impl Fn(&Toolset) -> bool,
 ) -> Result<Option<Box<str>>, Error> {
-    change(asking.client, |view| {
+    change(asking, |view| {
         let mut selection = view.selection().clone();
         let former = selection.equipped.take_if(|toolset| is_such(toolset));
         Ok((view.selecting(selection), former.map(|toolset| toolset.name.clone())))
     })
-}
-
-/// A result as text and as structure.
-fn structured(result: &Value) -> String {
-    let text = result.to_string();
-    let quoted = quote(&text);
-    format!(
-        r#"{{"content":[{{"type":"text","text":{quoted}}}],"structuredContent":{text},"isError":false}}"#
-    )
 }

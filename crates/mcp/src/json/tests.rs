@@ -124,3 +124,9 @@ fn scanner_agrees_with_a_parser_on_damaged_texts() {
     }
     assert!(valid > 10_000 && broken > 10_000, "{valid} {broken}");
 }
+
+#[test]
+fn blanks_between_parts_are_left_out() {
+    let text = "{ \"a b\" : [ 1 ,\t\"c \\\" d\\\\\" ],\r\n\"e\":null }";
+    assert_eq!(super::compact(text.as_bytes()), "{\"a b\":[1,\"c \\\" d\\\\\"],\"e\":null}");
+}

@@ -35,10 +35,13 @@ impl Session {
     fn open(client: Arc<Client>, place: Place) -> Arc<Session> {
         let (outbox, mut queue) = outbox::channel();
         let outlet = client.outlet(outbox);
-        client.attach(outlet.clone());
         let last_used = Mutex::new(Instant::now());
         let streams = Streams::new();
         let session = Arc::new(Session { client, outlet, streams, place, last_used });
+        let heard = Arc::downgrade(&session);
+        let is_heard =
+            move || heard.upgrade().is_some_and(|session| session.streams.is_standing_read());
+        session.client.attach(session.outlet.clone().heard_while(is_heard));
         let streams = Arc::downgrade(&session);
         tokio::spawn(async move {
             while let (Some(frame), Some(session)) = (queue.recv().await, streams.upgrade()) {

@@ -48,6 +48,12 @@ struct Stream {
     reader: Option<Outbox>,
 }
 
+impl Stream {
+    fn is_read(&self) -> bool {
+        self.reader.as_ref().is_some_and(|reader| !reader.is_gone())
+    }
+}
+
 impl Streams {
     pub fn new() -> Streams {
         let open = HashMap::from([(STANDING, Stream::default())]);
@@ -115,8 +121,12 @@ impl Streams {
 
     /// Whether somebody reads one of the streams now.
     pub fn is_read(&self) -> bool {
-        let has_reader = |stream: &Stream| stream.reader.as_ref().is_some_and(|r| !r.is_gone());
-        self.state().open.values().any(has_reader)
+        self.state().open.values().any(Stream::is_read)
+    }
+
+    /// Whether somebody reads what belongs to no request now.
+    pub fn is_standing_read(&self) -> bool {
+        self.state().open.get(&STANDING).is_some_and(Stream::is_read)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -8,7 +8,7 @@ use gateway::error::{Class, Error, ToolFault, Trouble};
 use hyper::StatusCode;
 use mcp::json;
 use mcp::rpc::{Code, Outcome, Raw};
-use mcp::verdict;
+use mcp::verdict::{self, Place};
 
 /// The status and body that answer the call of a tool.
 pub fn to_call(outcome: Result<Outcome, Error>) -> (StatusCode, Bytes) {
@@ -17,7 +17,7 @@ pub fn to_call(outcome: Result<Outcome, Error>) -> (StatusCode, Bytes) {
         Ok(Outcome::Error(error)) => relayed(&error),
         // The model used a control tool wrongly: the call worked, the tool says no.
         Err(error) if error.class() == Class::Control => {
-            let result = verdict::tool_result(Err(&error.to_string()), None);
+            let result = verdict::failed_call(&error.to_string(), Place::Content);
             (StatusCode::OK, result.into())
         }
         Err(error) => to_failed(&error),

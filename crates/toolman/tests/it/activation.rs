@@ -81,8 +81,16 @@ async fn confirmation_is_short_and_definitions_come_second() {
     let world = World::of([("git", git())]).active(&["git_log"]).start();
     let mut client = world.connect().await;
     let result = client.activate(&["git_log"], &[], &["git_repo://head"], &[]).await;
-    let said = json!({"success": true, "result": "on: git_log, git_repo://head", "error": null});
-    assert_eq!(envelope(&result), said);
+    let mut said =
+        json!({"success": true, "result": "on: git_log, git_repo://head", "error": null});
+    let first = result["content"][0]["text"].as_str().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(first).unwrap(), said);
+    let schema = json!({"type": "object", "properties": {"x": {"type": "integer"}}});
+    said["activated"] = json!([
+        {"name": "git_log", "description": "does log", "inputSchema": schema},
+        {"uri": "git_repo://head", "name": "repo://head", "description": "about repo://head"},
+    ]);
+    assert_eq!(result["structuredContent"], said);
     let definitions: Value =
         serde_json::from_str(result["content"][1]["text"].as_str().unwrap()).unwrap();
     assert_eq!(definitions["tools"][0]["name"], "git_log");

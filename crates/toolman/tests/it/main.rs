@@ -9,6 +9,7 @@ mod bad_input;
 mod ceiling_attacks;
 mod ceilings;
 mod checks;
+mod client_profiles;
 mod command_line;
 mod conformance;
 mod connect_stdio;

@@ -8,7 +8,7 @@ use mcp::items::Kind;
 use mcp::names::UpstreamName;
 use mcp::text::{first_words, tame};
 
-use super::{HEAD, SHORT_HEAD};
+use super::{HEAD, SHORT_HEAD, hint_of_stubs};
 use crate::snapshot::Item;
 use crate::view::View;
 
@@ -53,7 +53,7 @@ pub fn switchable(view: &View) -> impl Iterator<Item = &Item> {
 
 /// All of the catalog, if it fits.
 fn whole(view: &View, chars_max: usize) -> Option<String> {
-    let mut description = format!("{HEAD}\n\nTOOLS:\n");
+    let mut description = format!("{HEAD}{}\n\nTOOLS:\n", hint_of_stubs(view));
     for (kinds, behind) in
         [(&[Kind::Tool][..], "\nRESOURCES:\n"), (&[Kind::Resource, Kind::Template][..], "")]
     {
@@ -83,13 +83,14 @@ fn compact(view: &View, chars_max: usize) -> String {
         full.push("  (nothing)\n".to_owned());
         bare.clone_from(&full);
     }
-    let room = chars_max.saturating_sub(SHORT_HEAD.len() + "\n\nON:\n\nSERVERS:\n".len());
+    let head = format!("{SHORT_HEAD}{}\n\nON:\n", hint_of_stubs(view));
+    let room = chars_max.saturating_sub(head.chars().count() + "\nSERVERS:\n".len());
     let length = |lines: &[String]| lines.iter().map(|line| line.chars().count()).sum::<usize>();
     for purpose_chars in PURPOSE_CHARS {
         let servers = servers(view, purpose_chars);
         for on in [&full, &bare] {
             if length(on) + length(&servers) <= room {
-                return assembled(on, &servers);
+                return assembled(&head, on, &servers);
             }
         }
     }
@@ -97,11 +98,11 @@ fn compact(view: &View, chars_max: usize) -> String {
     let for_servers = room - length(&bare).min(room / 2);
     let servers = fitting(&servers, for_servers, "servers; pass `find: \"\"` for all");
     let bare = fitting(&bare, room - length(&servers).min(room), "are on");
-    assembled(&bare, &servers)
+    assembled(&head, &bare, &servers)
 }
 
-fn assembled(on: &[String], servers: &[String]) -> String {
-    format!("{SHORT_HEAD}\n\nON:\n{}\nSERVERS:\n{}", on.concat(), servers.concat().trim_end())
+fn assembled(head: &str, on: &[String], servers: &[String]) -> String {
+    format!("{head}{}\nSERVERS:\n{}", on.concat(), servers.concat().trim_end())
 }
 
 /// As many lines as there is room for, and how many there are besides.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use mcp::json;
 
 use super::{apply, definition};
-use crate::profile::Profile;
+use crate::profile::{Profile, Reads};
 use crate::scope::Scope;
 use crate::selection::Selection;
+use crate::surface::reply;
 use crate::testing::{catalog, view};
 use crate::view::View;
 
@@ -155,10 +156,9 @@ fn what_was_switched_on_comes_with_its_definitions() {
     let view = view(UPSTREAMS, &[]);
     let arguments = lists("git_log", "", "git_repo://{id}", "");
     let done = apply(&view, Some(arguments.as_bytes())).unwrap();
-    assert_eq!(
-        done.definitions.unwrap(),
-        r#"{"tools":[{"name":"git_log","description":"about log","inputSchema":{}}],"resourceTemplates":[{"uriTemplate":"git_repo://{id}","description":"about repo://{id}","inputSchema":{}}]}"#
-    );
+    let result = reply::result("{}", done.definitions.as_ref(), Reads::Everything);
+    let told = r#"{"tools":[{"name":"git_log","description":"about log","inputSchema":{}}],"resourceTemplates":[{"uriTemplate":"git_repo://{id}","description":"about repo://{id}","inputSchema":{}}]}"#;
+    assert!(result.contains(&json::quote(told)), "{result}");
 }
 
 /// The description for a client that takes so many characters.

@@ -24,7 +24,7 @@ fn place_and_file_stand_before_the_problem() {
 
 /// What there can be at the top.
 const TOP: &str = "`active_toolsets`, `agent_policies`, `agents`, `allow_stale_refs`, `audit`, \
-    `default_access`, `default_policy`, `description_max`, `dock`, `endpoints`, `exposed_tools`, `exposure_policy`, `http`, `inactive`, `name_style`, `performance_settings`, \
+    `clients`, `default_access`, `default_policy`, `description_max`, `dock`, `endpoints`, `exposed_tools`, `exposure_policy`, `http`, `inactive`, `name_style`, `performance_settings`, \
     `permissions`, `require_agent`, `requires`, `routes`, `security_settings`, `servers`, `session_context`, `startup`, `surface`, \
     `task_based_tool_selection`, `tokens`, `toolsets`, `unlisted_calls`, `uri_style`";
 
@@ -113,10 +113,29 @@ fn unknown_words_are_answered_with_the_known_ones() {
         "surface = 'grid'",
         "1:11: `surface` is `grid`; it must be `activate`, `filter`, `namespace`, `permission`, `toolset`, `dynamic` or `static`",
     );
-    check_top("inactive = 'shown'", "1:12: `inactive` is `shown`; it must be `hidden` or `stub`");
+    check_top(
+        "inactive = 'shown'",
+        "1:12: `inactive` is `shown`; it must be `auto`, `hidden` or `stub`",
+    );
+    check_top(
+        "clients.codex.lists = 'never'",
+        "1:23: `lists` is `never`; it must be `once`, `late` or `at-once`",
+    );
+    check_top(
+        "clients.codex.list = 'once'",
+        "1:15: unknown key `list` in `[clients]`; did you mean `lists`?",
+    );
+    check_top(
+        "clients.x.reply_wait = 11",
+        "1:24: `reply_wait` is too long; at most 10s are waited",
+    );
+    check_top(
+        "clients.'['.reads = 'all'",
+        "1:9: `[` in `clients` is no pattern; write a name, perhaps with `*` in it",
+    );
     check_top(
         "uri_style = ''",
-        "1:13: `uri_style` is ``; it must be `auto` or `underscore` or `rfc`",
+        "1:13: `uri_style` is ``; it must be `auto`, `underscore` or `rfc`",
     );
 }
 
