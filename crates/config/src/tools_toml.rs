@@ -6,6 +6,7 @@ mod dock;
 mod endpoints;
 pub mod http;
 mod names;
+mod naming;
 mod python;
 mod remote;
 pub mod routes;
@@ -13,20 +14,16 @@ pub mod server;
 mod texts;
 mod tokens;
 
-use std::collections::BTreeMap;
-
-use catalog::naming::{NameStyle, Prefix};
 use catalog::patterns::Patterns;
 use catalog::scope::Scope;
 use catalog::snapshot::Rules;
 use catalog::surface::Surface;
-use mcp::names::{UpstreamName, UriStyle};
 use mcp::text::shorten;
 use toml::de::{DeTable, DeValue};
 
 use crate::dock::Named;
 use crate::fault::Faults;
-use crate::limits::{DESCRIPTION_CHARS_MAX, DESCRIPTION_CHARS_MIN, PATTERNS_MAX};
+use crate::limits::PATTERNS_MAX;
 use crate::mentions::{Mentions, Of};
 use crate::performance::Performance;
 use crate::reader::{Section, Value};
@@ -66,22 +63,8 @@ pub fn rest(
     surroundings: &Surroundings<'_>,
     faults: &mut Faults<'_>,
 ) -> Config {
+    let naming = naming::read(&mut top, &servers, &folders, faults);
     let starts_on = top.get("active_toolsets").map(|value| patterns(&value, faults));
-    let uri_style = top.get("uri_style").and_then(|value| {
-        let styles = [
-            ("auto", None),
-            ("underscore", Some(UriStyle::Underscore)),
-            ("rfc", Some(UriStyle::Rfc)),
-        ];
-        value.choice(&styles, faults)
-    });
-    let name_style = top.get("name_style").and_then(|value| {
-        let styles = [("auto", NameStyle::Auto), ("as-is", NameStyle::AsIs)];
-        value.choice(&styles, faults)
-    });
-    let description_max = top.get("description_max");
-    let description_max = description_max
-        .and_then(|value| value.number(DESCRIPTION_CHARS_MIN, DESCRIPTION_CHARS_MAX, faults));
     let (surfaces, surface) = surfaces(&mut top, usual, faults);
     let profiles = top.get("clients").map(|value| clients::read(&value, faults));
     let http = top.get("http").map(|value| http::read(&value, surroundings, faults));
@@ -113,20 +96,16 @@ pub fn rest(
     shown.extend(endpoints.iter().map(|(_, scope): &(String, Scope)| scope.surface));
     let exposure = exposure::read(&mut top, &toolsets, &shown, faults);
     top.close(&[], faults);
-    let prefixes = prefixes(&servers, &folders);
     Config {
         servers,
         folders,
         rules: Rules {
             starts_on: starts_on.unwrap_or_default(),
-            uri_style: uri_style.flatten(),
-            name_style: name_style.unwrap_or_default(),
-            prefixes,
-            description_max: description_max.and_then(|most| usize::try_from(most).ok()),
             toolsets,
             exposure,
             allows_stale_references: allows_stale.unwrap_or(false),
             requires: requires.unwrap_or_default().into(),
+            ..naming
         },
         surface,
         rulebook,
@@ -143,14 +122,6 @@ pub fn rest(
         warnings: Vec::new(),
         mentions: Mentions::default(),
     }
-}
-
-/// The servers whose names do not always have a prefix.
-fn prefixes(servers: &[Server], folders: &[Named]) -> BTreeMap<UpstreamName, Prefix> {
-    let servers = servers.iter().map(|server| (&server.settings.name, server.prefix));
-    let folders = folders.iter().map(|folder| (&folder.name, folder.prefix));
-    let others = servers.chain(folders).filter(|(_, prefix)| *prefix != Prefix::Always);
-    others.map(|(name, prefix)| (name.clone(), prefix)).collect()
 }
 
 /// All surfaces by their names, and the one that is shown where nothing else is said.
