@@ -9,6 +9,7 @@
     reason = "a developer reads this program's output in a terminal"
 )]
 
+mod agents;
 mod peers;
 mod program;
 mod steps;
@@ -28,6 +29,7 @@ Commands:
   gate    count what a call costs and compare it with crates/bench/baseline.json
   layout  write crates/toolman/layout.txt anew: the functions that lie side by side in the binary
   bench   measure Toolman beside other gateways; `cargo xtask bench --help` shows the options
+  agents  try real coding agents and client libraries; `cargo xtask agents --help` shows the options
   peers   install the test peers into target/peers
   help    show this text";
 
@@ -43,6 +45,10 @@ fn main() -> ExitCode {
         ["test"] => steps::test(workspace()),
         ["peers"] => steps::peers(workspace()),
         ["bench", rest @ ..] => steps::bench(workspace(), rest),
+        ["agents", rest @ ..] => match agents::agents(workspace(), rest) {
+            Ok(agents::Ending::Misused) => return ExitCode::from(2),
+            other => other.map(drop),
+        },
         ["gate"] => steps::gate(workspace()),
         ["layout"] => steps::layout(workspace()),
         ["test" | "gate" | "layout" | "peers", extra, ..] => {

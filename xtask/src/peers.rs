@@ -23,8 +23,8 @@ use crate::program::Failure;
 const RECIPE: &str = "recipe 2";
 
 /// Peers that are installed together: one `node_modules`, or one Python environment.
-struct Set {
-    name: &'static str,
+struct Set<'a> {
+    name: &'a str,
     runtime: Runtime,
     /// The files that pin every package of the set.
     manifests: Vec<PathBuf>,
@@ -40,25 +40,74 @@ enum Runtime {
 
 /// Installs what the tests need, and returns the names of the sets that were missing or outdated.
 pub fn install(workspace: &Path) -> Result<Vec<&'static str>, String> {
-    let home = workspace.join("target/peers");
-    install_sets(&home, &sets(&workspace.join("peers"), &home))
+    let home = home(workspace)?;
+    install_sets(workspace, &home, &sets(&workspace.join("peers"), &home))
 }
 
 /// The same for the other gateways of the benchmark.
 pub fn install_gateways(workspace: &Path) -> Result<Vec<&'static str>, String> {
-    let home = workspace.join("target/peers");
-    install_sets(&home, &GATEWAYS.map(|name| python_set(name, &workspace.join("peers"), &home)))
+    let home = home(workspace)?;
+    install_sets(
+        workspace,
+        &home,
+        &GATEWAYS.map(|name| python_set(name, &workspace.join("peers"), &home)),
+    )
 }
 
-fn install_sets(home: &Path, sets: &[Set]) -> Result<Vec<&'static str>, String> {
+/// The agents and libraries of `cargo xtask agents`: `agents/npm` is all that comes from npm, every
+/// other one a Python environment.
+pub fn install_agents<'a>(workspace: &Path, names: &'a [String]) -> Result<Vec<&'a str>, String> {
+    let home = home(workspace)?;
+    let manifests = workspace.join("peers/agents");
+    let sets: Vec<Set<'_>> = names
+        .iter()
+        .map(|name| match name.strip_prefix("agents/") {
+            Some("npm") => node_set(name, &manifests.join("npm"), &home),
+            own => {
+                let set = python_set(own.unwrap_or(name), &manifests, &home);
+                Set { name, directory: home.join(name), ..set }
+            }
+        })
+        .collect();
+    install_sets(workspace, &home, &sets)
+}
+
+/// Where the peers are. A link is followed, so that what lies behind it is found whole.
+fn home(workspace: &Path) -> Result<PathBuf, String> {
+    let home = workspace.join("target/peers");
+    let cannot = |problem| format!("cannot open {}: {problem}", home.display());
+    fs::create_dir_all(&home).map_err(cannot)?;
+    home.canonicalize().map_err(cannot)
+}
+
+/// Peers behind a link belong to another tree, and its tests may be using them.
+fn check_owned(workspace: &Path, stale: &[&str]) -> Result<(), String> {
+    let home = workspace.join("target/peers");
+    if stale.is_empty() || !home.is_symlink() {
+        return Ok(());
+    }
+    Err(format!(
+        "{} is a link, and these peers behind it are missing or outdated: {}; install them in the \
+         tree that they belong to, or remove the link",
+        home.display(),
+        stale.join(", ")
+    ))
+}
+
+fn install_sets<'a>(
+    workspace: &Path,
+    home: &Path,
+    sets: &[Set<'a>],
+) -> Result<Vec<&'a str>, String> {
     let site = Site::open(home)?;
-    let mut stale = Vec::new();
-    for set in sets.iter().filter(|set| !set.is_whole(&site)) {
+    let stale: Vec<&Set<'a>> = sets.iter().filter(|set| !set.is_whole(&site)).collect();
+    let names: Vec<&str> = stale.iter().map(|set| set.name).collect();
+    check_owned(workspace, &names)?;
+    for set in &stale {
         set.runtime.prepare(&site)?;
-        stale.push(set);
     }
     install_side_by_side(&site, &stale)?;
-    Ok(stale.iter().map(|set| set.name).collect())
+    Ok(names)
 }
 
 /// The Python environments. Each is pinned by a file of its name.
@@ -83,7 +132,7 @@ pub const DOCK: [(&str, &str); 3] =
 /// Those of the other gateways.
 const GATEWAYS: [&str; 3] = ["fastmcp", "mcp-proxy", "mcpo"];
 
-fn python_set(name: &'static str, manifests: &Path, home: &Path) -> Set {
+fn python_set<'a>(name: &'a str, manifests: &Path, home: &Path) -> Set<'a> {
     Set {
         name,
         runtime: Runtime::Python,
@@ -92,21 +141,23 @@ fn python_set(name: &'static str, manifests: &Path, home: &Path) -> Set {
     }
 }
 
-fn sets(manifests: &Path, home: &Path) -> Vec<Set> {
-    let python = PYTHON.map(|name| python_set(name, manifests, home));
-    let npm = ["npm", "conformance"].map(|name| Set {
+fn node_set<'a>(name: &'a str, manifests: &Path, home: &Path) -> Set<'a> {
+    Set {
         name,
         runtime: Runtime::Node,
-        manifests: ["package.json", "package-lock.json"]
-            .map(|file| manifests.join(name).join(file))
-            .into(),
+        manifests: ["package.json", "package-lock.json"].map(|file| manifests.join(file)).into(),
         directory: home.join(name),
-    });
+    }
+}
+
+fn sets(manifests: &Path, home: &Path) -> Vec<Set<'static>> {
+    let python = PYTHON.map(|name| python_set(name, manifests, home));
+    let npm = ["npm", "conformance"].map(|name| node_set(name, &manifests.join(name), home));
     // The conformance suite stands alone: it brings the Node that it needs.
     npm.into_iter().chain(python).collect()
 }
 
-fn install_side_by_side(site: &Site, sets: &[&Set]) -> Result<(), String> {
+fn install_side_by_side(site: &Site, sets: &[&Set<'_>]) -> Result<(), String> {
     let outcomes: Vec<Result<(), String>> = thread::scope(|scope| {
         let threads: Vec<_> = sets.iter().map(|set| scope.spawn(|| set.install(site))).collect();
         threads
@@ -128,7 +179,7 @@ impl Runtime {
     }
 }
 
-impl Set {
+impl Set<'_> {
     fn install(&self, site: &Site) -> Result<(), String> {
         self.clear()?;
         let installed = match self.runtime {

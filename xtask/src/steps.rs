@@ -8,9 +8,9 @@ use std::time::Instant;
 use crate::{peers, tools};
 
 /// One run of cargo over the whole workspace.
-struct Step {
-    name: &'static str,
-    arguments: &'static [&'static str],
+struct Step<'a> {
+    name: &'a str,
+    arguments: &'a [&'a str],
 }
 
 const CHECKS: [Step; 3] = [
@@ -24,6 +24,9 @@ const CHECKS: [Step; 3] = [
 
 /// The tests of the files that workers run; those with real libraries are in `peers` below it.
 const PYTHON_TESTS: &str = "crates/upstream/python/tests";
+
+/// The tests of what `cargo xtask agents` runs.
+const HARNESS_TESTS: &str = "peers/agents/tests";
 
 /// Installs the peers, then runs every check, the gate last; stops at the first failure.
 pub fn test(workspace: &Path) -> Result<(), String> {
@@ -54,6 +57,7 @@ fn python(workspace: &Path) -> Result<(), String> {
     eprintln!("xtask: python: the tests of {PYTHON_TESTS}");
     // Discovery does not walk into `peers`, which is no package: its tests run once, with their libraries.
     unittest(workspace, PYTHON_TESTS, "")?;
+    unittest(workspace, HARNESS_TESTS, "")?;
     let home = workspace.join("target/peers");
     let named = peers::DOCK.map(|(name, set)| {
         let interpreter = home.join(set).join("bin/python");
@@ -90,7 +94,7 @@ fn unittest(workspace: &Path, folder: &str, interpreters: &str) -> Result<(), St
     ))
 }
 
-fn tell_installed(installed: &[&str], started: Instant) {
+pub fn tell_installed(installed: &[&str], started: Instant) {
     if installed.is_empty() {
         eprintln!("xtask: peers are up to date ({})", elapsed(started));
     } else {
@@ -144,6 +148,16 @@ fn build(workspace: &Path) -> Result<(), String> {
             arguments: &["build", "--profile", "gate", "-p", "mcp", "--example", "envelopes"],
         },
     )
+}
+
+/// Builds the binary as users run it, or quickly.
+pub fn build_binary(workspace: &Path, is_release: bool) -> Result<(), String> {
+    let arguments: &[&str] = if is_release {
+        &["build", "-p", "toolman", "--release"]
+    } else {
+        &["build", "-p", "toolman"]
+    };
+    check(workspace, &Step { name: "build", arguments })
 }
 
 fn run_bench(workspace: &Path, arguments: &[&str]) -> Result<(), String> {

@@ -38,3 +38,11 @@ fn extra_argument_is_wrong_use_and_nothing_is_run() {
         "error: unexpected argument `--now`; run `cargo xtask --help` to see the commands\n"
     );
 }
+
+#[test]
+fn unknown_agent_is_wrong_use_and_nothing_is_installed() {
+    let output = xtask(&["agents", "codx"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.starts_with("error: no client is named codx; there are: codex, "), "{said}");
+}

@@ -4,6 +4,7 @@
 
 pub mod ceiling;
 pub mod error;
+pub mod expansion;
 pub mod exposure;
 pub mod limits;
 pub mod naming;

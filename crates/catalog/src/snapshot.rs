@@ -111,6 +111,7 @@ pub struct Catalog {
     requires: Requirements,
     description_max: Option<usize>,
     purposes: BTreeMap<UpstreamName, Box<str>>,
+    mixes_links: bool,
 }
 
 /// What a spelling means in the catalog.
@@ -146,8 +147,14 @@ impl Catalog {
                 }
             }
         };
+        let shelves = Kind::ALL.map(shelf);
+        let has_resources = [Kind::Resource, Kind::Template]
+            .into_iter()
+            .any(|kind| !shelves[kind as usize].items.is_empty());
         Catalog {
-            shelves: Kind::ALL.map(shelf),
+            shelves,
+            mixes_links: has_resources
+                && offers.iter().any(|offer| offer.upstream != offers[0].upstream),
             toolsets: rules.toolsets.clone(),
             exposure: rules.exposure.clone(),
             allows_stale_references: rules.allows_stale_references,
@@ -155,6 +162,11 @@ impl Catalog {
             description_max: rules.description_max,
             purposes: purposes(offers),
         }
+    }
+
+    /// Whether a link that a server gives could be taken for another server's.
+    pub fn mixes_links(&self) -> bool {
+        self.mixes_links
     }
 
     /// All items of a kind in listing order.
@@ -223,24 +235,6 @@ impl Catalog {
     /// The items that `asked` is a spelling of, not counting the one that is exposed so.
     pub fn spelled(&self, kind: Kind, asked: &str) -> Vec<&Item> {
         self.shelf(kind).spelled(asked).collect()
-    }
-
-    /// The template that `uri` was expanded from, of those that count, with the URI to ask its
-    /// upstream for.
-    pub fn expanded_from<'a, 'u>(
-        &'a self,
-        uri: &'u str,
-        counts: impl Fn(&Item) -> bool,
-    ) -> Option<(&'a Item, &'u str)> {
-        let templates = self.items(Kind::Template).iter();
-        let fits = |item: &'a Item| {
-            let (length, bare) = item.expanded(uri)?;
-            Some((length, item, bare))
-        };
-        // Of equals the first in listing order: `max_by_key` would take the last.
-        let counting = templates.rev().filter(|item| counts(item));
-        let best = counting.filter_map(fits).max_by_key(|fit| fit.0)?;
-        Some((best.1, best.2))
     }
 
     fn shelf(&self, kind: Kind) -> &Shelf {

@@ -8,12 +8,14 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use mcp::items::Kind;
+use mcp::names::UpstreamName;
 use mcp::rpc::Raw;
 use mcp::translate;
 use mcp::version::Era;
 
 use crate::ceiling::Ceiling;
 use crate::error::Error;
+use crate::expansion::{Expanded, Expansion};
 use crate::limits::STUB_TOKENS_MAX;
 use crate::profile::Lists;
 use crate::scope::Scope;
@@ -255,20 +257,64 @@ impl View {
 
     /// The resource that `uri` means, or the template it was expanded from.
     pub fn resolve_uri<'a>(&'a self, uri: &'a str) -> Result<Target<'a>, Error> {
-        let unknown = match self.resolve(Kind::Resource, uri) {
+        let unknown = match self.find(Kind::Resource, uri) {
             Err(error @ Error::Unknown { .. }) => error,
-            known => return known,
+            Ok(item) => {
+                self.check_uncontested(item, uri)?;
+                return self.resolve(Kind::Resource, uri);
+            }
+            Err(ambiguous) => return Err(ambiguous),
         };
         // A resource that is hidden is not to be had through a template either.
         if !matches!(self.catalog.look_up(Kind::Resource, uri), Lookup::Unknown) {
             return Err(unknown);
         }
-        let (item, bare) =
-            self.catalog.expanded_from(uri, |item| self.ceiling.holds(item)).ok_or(unknown)?;
+        let (item, bare) = match self.catalog.expanded_from(uri, |item| self.ceiling.holds(item)) {
+            Expansion::Found(found) => found,
+            Expansion::Ambiguous(rivals) => return Err(contested(uri, rivals.into_iter())),
+            Expansion::Unknown => return Err(unknown),
+        };
         if !self.is_visible(item) {
             return Err(self.refused(item));
         }
         Ok(Target { item, upstream_name: bare })
+    }
+
+    /// The resource that `uri` means to the upstream that has named it.
+    pub fn resolve_uri_of<'a>(
+        &'a self,
+        upstream: &UpstreamName,
+        uri: &'a str,
+    ) -> Result<Target<'a>, Error> {
+        let visible = self.catalog.resource_of(upstream, uri, |item| self.is_visible(item));
+        if let Some(item) = visible {
+            return Ok(Target { item, upstream_name: uri });
+        }
+        if let Some(item) = self.catalog.resource_of(upstream, uri, |item| self.ceiling.holds(item))
+        {
+            return Err(self.refused(item));
+        }
+        // Another server's is for the client to choose, by a name that says so.
+        let mut error = self.unknown(Kind::Resource, uri);
+        if let (Ok(other), Error::Unknown { similar, .. }) = (self.resolve_uri(uri), &mut error) {
+            *similar = vec![other.item.spelled(other.upstream_name)];
+        }
+        Err(error)
+    }
+
+    /// Refuses the bare URI of a listed resource that could also come from another upstream's template.
+    fn check_uncontested(&self, item: &Item, uri: &str) -> Result<(), Error> {
+        if item.name.as_str() == uri || *item.origin.name != *uri {
+            return Ok(());
+        }
+        let upstream = &item.origin.upstream;
+        let is_rival = |item: &Item| self.ceiling.holds(item) && item.origin.upstream != *upstream;
+        let rivals = match self.catalog.expanded_from(uri, is_rival) {
+            Expansion::Found(rival) if rival.1 == uri => vec![rival],
+            Expansion::Ambiguous(rivals) => rivals,
+            Expansion::Found(_) | Expansion::Unknown => return Ok(()),
+        };
+        Err(contested(uri, std::iter::once((item, uri)).chain(rivals)))
     }
 
     /// Whether a tool can be called though it is not listed: where that is wanted, and a client could
@@ -293,7 +339,15 @@ impl View {
             Kind::Resource => similar(asked, items.chain(self.items(Kind::Template))),
             _ => similar(asked, items),
         };
-        let otherwise = self.scope.surface.where_to_look(kind);
+        // A list or catalog without any of them is no help.
+        let has_some = self.items(kind).next().is_some()
+            || kind == Kind::Resource && self.items(Kind::Template).next().is_some();
+        let otherwise = match kind {
+            _ if has_some => self.scope.surface.where_to_look(kind),
+            Kind::Tool => "there are no tools",
+            Kind::Prompt => "there are no prompts",
+            Kind::Resource | Kind::Template => "there are no resources",
+        };
         Error::Unknown { kind, asked: asked.to_owned(), similar, otherwise }
     }
 }
@@ -303,6 +357,12 @@ fn shadowed(catalog: &Catalog, is_on: impl Fn(&Item) -> bool) -> HashSet<(Kind, 
     let groups = Kind::ALL.into_iter().flat_map(|kind| catalog.contested(kind));
     let later = groups.flat_map(|group| group.iter().filter(|item| is_on(item)).skip(1));
     later.map(|item| (item.kind, item.place)).collect()
+}
+
+/// The error for a bare URI that could be of several upstreams.
+fn contested<'a>(uri: &str, rivals: impl Iterator<Item = Expanded<'a, 'a>>) -> Error {
+    let candidates = rivals.map(|(item, bare)| item.spelled(bare)).collect();
+    Error::Ambiguous { kind: Kind::Resource, asked: uri.to_owned(), candidates }
 }
 
 #[cfg(test)]

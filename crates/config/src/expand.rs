@@ -100,6 +100,8 @@ fn value_of(inside: &str, environment: Environment<'_>) -> Result<String, String
         Some((name, default)) => (name, Some(default)),
         None => (inside, None),
     };
+    // As some clients write it.
+    let name = name.strip_prefix("env:").unwrap_or(name);
     let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if name.is_empty()
         || name.starts_with(|c: char| c.is_ascii_digit())
@@ -180,6 +182,7 @@ mod tests {
         check("${USER:-here}", "ada");
         check("[${NONE:-}]", "[]");
         check("${NONE:-a:-b $x}", "a:-b $x");
+        check("${env:USER} ${env:NONE:-here}", "ada here");
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use mcp::text::shorten;
+
 use crate::limits::FAULTS_MAX;
 use crate::mentions::{Mention, Mentions, Of};
 
@@ -44,7 +46,13 @@ pub(crate) struct Faults<'t> {
     /// What is no fault but should be known.
     warnings: Vec<(usize, String)>,
     mentions: Mentions,
+    /// What our words are called in a file of another format.
+    spellings: &'static [(&'static str, &'static str)],
 }
+
+/// Keys that other formats call otherwise; the file says how.
+const TRANSLATED: [&str; 7] =
+    ["allowed_origins", "command", "env", "listen", "tools", "url", "workingDirectory"];
 
 impl<'t> Faults<'t> {
     pub fn new(file: &'t Path, text: &'t str) -> Faults<'t> {
@@ -56,12 +64,41 @@ impl<'t> Faults<'t> {
             found: Vec::new(),
             warnings: Vec::new(),
             mentions: Mentions::default(),
+            spellings: &[],
         }
     }
 
     /// Notes a problem at a byte of the text, or with the whole of it.
     pub fn report(&mut self, at: impl Into<Option<usize>>, problem: impl Into<String>) {
-        self.found.push((at.into(), problem.into()));
+        let at = at.into();
+        let problem = self.as_written(at, problem.into());
+        self.found.push((at, problem));
+    }
+
+    /// Says what our words are called in this file.
+    pub fn spell(&mut self, spellings: &'static [(&'static str, &'static str)]) {
+        self.spellings = spellings;
+    }
+
+    /// A problem in the words of the file: it begins with the key of the value at that place.
+    fn as_written(&self, at: Option<usize>, mut problem: String) -> String {
+        for (own, theirs) in self.spellings {
+            problem = problem.replace(own, theirs);
+        }
+        let own = problem.strip_prefix('`').and_then(|rest| rest.split_once('`'));
+        let own = own.map(|(own, _)| own).filter(|own| TRANSLATED.contains(own));
+        match own.zip(at.and_then(|at| self.json_key_before(at))) {
+            Some((own, written)) => {
+                format!("`{}{}", shorten(written), &problem["`".len() + own.len()..])
+            }
+            None => problem,
+        }
+    }
+
+    fn json_key_before(&self, at: usize) -> Option<&'t str> {
+        let before = self.text.get(..at)?.trim_end().strip_suffix(':')?.trim_end();
+        let before = before.strip_suffix('"')?;
+        before.get(before.rfind('"')? + 1..)
     }
 
     /// Notes what an operator should know, though it can be used as it is.

@@ -10,12 +10,13 @@ use mcp::text::shorten;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
+use crate::clients;
 use crate::fault::Faults;
 use crate::limits::JSON_DEPTH_MAX;
 
-/// Whether a text is meant as JSON: no TOML file begins with a brace.
+/// Whether a text is meant as JSON: no TOML file begins with a brace, or with a comment such as these.
 pub fn is_meant(text: &str) -> bool {
-    text.trim_start().starts_with('{')
+    ["{", "//", "/*"].into_iter().any(|start| text.trim_start().starts_with(start))
 }
 
 /// The table of an object; a member that is `null` counts as absent.
@@ -29,7 +30,7 @@ pub fn parse<'t>(text: &'t str, faults: &mut Faults<'_>) -> Option<DeTable<'t>> 
         faults.report(at, format!("no JSON here: {words}; mend it"));
         return None;
     }
-    let reader = Reader { text };
+    let reader = Reader { text, is_shared: clients::is_likely(text) };
     match reader.table(text.trim(), 0) {
         Ok(table) => Some(table),
         Err((at, problem)) => {
@@ -41,6 +42,8 @@ pub fn parse<'t>(text: &'t str, faults: &mut Faults<'_>) -> Option<DeTable<'t>> 
 
 struct Reader<'t> {
     text: &'t str,
+    /// Whether others keep what they like in it: what can't be used must not matter.
+    is_shared: bool,
 }
 
 type Problem = (usize, String);
@@ -80,6 +83,9 @@ impl<'t> Reader<'t> {
                 let wrong = |fault| (at, format!("no JSON array here: {fault}"));
                 let mut array = DeArray::new();
                 for element in json::elements(value).map_err(wrong)? {
+                    if element == "null" && self.is_shared {
+                        continue;
+                    }
                     if element == "null" {
                         return Err((self.place_of(element), "null can't be used here".to_owned()));
                     }
@@ -96,6 +102,7 @@ impl<'t> Reader<'t> {
             // Numbers and booleans are written alike in both.
             _ => match DeValue::parse(value) {
                 Ok(value) => value.into_inner(),
+                Err(_) if self.is_shared => DeValue::String(Cow::Borrowed(value)),
                 Err(_) => return Err((at, "a number that can't be used here".to_owned())),
             },
         };

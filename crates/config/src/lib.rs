@@ -13,11 +13,13 @@ pub mod policies;
 pub mod tasks;
 pub mod variables;
 
+mod clients;
 mod duration;
 mod expand;
 mod exposure;
 mod file;
 mod json;
+mod jsonc;
 pub mod limits;
 pub mod mentions;
 mod reader;
@@ -125,8 +127,9 @@ pub fn parse(text: &str, surroundings: &Surroundings<'_>) -> Result<Config, Vec<
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut faults = Faults::new(surroundings.file, text);
     let is_json = json::is_meant(text);
+    let plain = if is_json { jsonc::plain(text) } else { text.into() };
     let parse = if is_json { json::parse } else { syntax::parse };
-    let table = parse(text, &mut faults);
+    let table = parse(&plain, &mut faults);
     let Some(table) = table else { return Err(faults.in_order()) };
     let read = if is_json { toolman_json::read } else { tools_toml::read };
     let mut config = read(&table, surroundings, &mut faults);

@@ -20,6 +20,8 @@ pub const SESSION_TTL: Duration = Duration::from_hours(24);
 pub const CLIENTS_MAX: usize = 1_000;
 /// Longest wait of a control tool's reply for a client that is to list again.
 pub const REPLY_WAIT_MAX: Duration = Duration::from_secs(10);
+/// The same, as long as it can be: thirty days.
+pub const SESSION_TTL_HOURS_MAX: f64 = 720.0;
 /// Longest wait that can be configured.
 pub const DURATION_MAX: Duration = Duration::from_hours(24);
 /// How long the audit trail is kept, unless another time is written.

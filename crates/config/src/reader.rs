@@ -15,12 +15,17 @@ use crate::mentions::Of;
 /// How like a key must be to be proposed, from 0 to 1.
 const LIKENESS_MIN: f64 = 0.8;
 
+/// Foreign keys of one table that are named; of more only the number is told.
+const FOREIGN_TOLD_MAX: usize = 5;
+
 /// A table that is read key by key; the keys that are asked for are the known ones.
 pub struct Section<'t> {
     table: &'t DeTable<'t>,
     /// Where it stands, for a message: "in `[[servers]]`".
     whereabouts: &'static str,
     asked: Vec<&'static str>,
+    /// Whether others keep what they like in it.
+    is_shared: bool,
 }
 
 /// A value with its place and a name for messages.
@@ -31,7 +36,13 @@ pub struct Value<'t> {
 
 impl<'t> Section<'t> {
     pub fn new(table: &'t DeTable<'t>, whereabouts: &'static str) -> Section<'t> {
-        Section { table, whereabouts, asked: Vec::new() }
+        Section { table, whereabouts, asked: Vec::new(), is_shared: false }
+    }
+
+    /// The same where others may keep keys of their own, which are told and left out.
+    pub fn shared(mut self, is_shared: bool) -> Section<'t> {
+        self.is_shared = is_shared;
+        self
     }
 
     pub fn get(&mut self, key: &'static str) -> Option<Value<'t>> {
@@ -44,6 +55,9 @@ impl<'t> Section<'t> {
     pub fn close(mut self, strays: &[&str], faults: &mut Faults<'_>) {
         self.asked.sort_unstable();
         self.asked.dedup();
+        if self.is_shared {
+            return self.leave_out(faults);
+        }
         for key in self.table.keys() {
             let (at, name) = (key.span().start, key.get_ref().as_ref());
             let whereabouts = self.whereabouts;
@@ -59,6 +73,23 @@ impl<'t> Section<'t> {
                 faults.report(at, format!("unknown key `{name}` {whereabouts}; {fix}"));
             }
         }
+    }
+
+    /// Tells in one line of the keys that nobody asked for.
+    fn leave_out(&self, faults: &mut Faults<'_>) {
+        let is_foreign = |key: &&Spanned<DeString<'_>>| !self.asked.contains(&&**key.get_ref());
+        let mut foreign: Vec<_> = self.table.keys().filter(is_foreign).collect();
+        foreign.sort_by_key(|key| key.span().start);
+        let Some(first) = foreign.first() else { return };
+        let names: Vec<_> =
+            foreign.iter().take(FOREIGN_TOLD_MAX).map(|key| shorten(key.get_ref())).collect();
+        let more = match foreign.len() - names.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let (names, whereabouts) = (quoted(&names), self.whereabouts);
+        let words = format!("{names}{more} {whereabouts} mean nothing to Toolman; left out");
+        faults.warn(first.span().start, words);
     }
 
     fn nearest(&self, name: &str) -> Option<&'static str> {

@@ -15,6 +15,23 @@ use crate::fault::Faults;
 
 type Node<'t> = Spanned<DeValue<'t>>;
 
+/// What our sections are called here.
+pub const SPELLINGS: [(&str, &str); 13] = [
+    ("`[exposure_policy]`", "`exposurePolicy`"),
+    ("`[permissions]`", "`permissions`"),
+    ("`[http]`", "`http`"),
+    ("`[toolsets]`", "`catalog`"),
+    ("`[[routes]]`", "`customEndpoints`"),
+    ("`[startup]`", "`startup`"),
+    ("`max_active`", "`maxActiveToolsets`"),
+    ("`namespacing`", "`namespaceToolsWithSetKey`"),
+    ("`clients`", "`staticMap`"),
+    ("`default`", "`defaultPermissions`"),
+    ("`decision_criteria`", "`decisionCriteria`"),
+    ("`request_schema`", "`requestSchema`"),
+    ("`response_schema`", "`responseSchema`"),
+];
+
 /// Whether a file has such options: a `catalog` of toolsets.
 pub fn is_meant(table: &DeTable<'_>) -> bool {
     matches!(value(table, "catalog"), Some(DeValue::Table(_)))
@@ -351,7 +368,9 @@ mod tests {
             (r#","startup":{"mode":"STATIC","x":1,"toolsets":"ALL"}"#, "unknown key `x` in"),
             (r#","permissions":{},"startup":{}"#, "`startup` stands beside `permissions`"),
             (r#","permissions":{"headerName":"x"}"#, "`headerName` must be"),
-            (r#","exposurePolicy":{"max":1}"#, "unknown key `max` in `[exposure_policy]`"),
+            (r#","exposurePolicy":{"maxActiveToolsets":"2"}"#, "`maxActiveToolsets` is a string"),
+            (r#","permissions":{"staticMap":{"ci":["gone"]}}"#, "toolset 1 of `ci` in `staticMap`"),
+            (r#","exposurePolicy":{"max":1}"#, "unknown key `max` in `exposurePolicy`"),
         ] {
             match parse(options) {
                 Ok(_) => assert_eq!(words, "", "{options}"),

@@ -1,9 +1,9 @@
 //! Toolman's JSON: `servers` by name, and who may see what of them. TF-02, TF-12
 //!
-//! The files of MCP clients differ in the name of that one key, `mcpServers`; a `client-config.json` has
-//! `localServers`, each with its `tools`, and `remoteTools` of a gateway elsewhere.
+//! The files of MCP clients are translated into it (`clients`); a `client-config.json` has `localServers`, each with its `tools`, and `remoteTools` of a gateway elsewhere.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use catalog::naming::Prefix;
 use catalog::patterns::Patterns;
@@ -22,7 +22,7 @@ use crate::mentions::Of;
 use crate::reader::Section;
 use crate::tools_toml::server::Circumstances;
 use crate::tools_toml::{self, server};
-use crate::{Config, Server, Surroundings, performance, session_context, toolception};
+use crate::{Config, Server, Surroundings, clients, performance, session_context, toolception};
 
 /// Reads the file's table. What is returned counts only if no fault was found.
 pub fn read(
@@ -30,26 +30,50 @@ pub fn read(
     surroundings: &Surroundings<'_>,
     faults: &mut Faults<'_>,
 ) -> Config {
+    // A file of a client, which keeps more in it than servers.
+    let is_shared = clients::is_meant(table, surroundings.file);
+    let folder = clients::folder(surroundings.folder);
+    let path = |path: &Path| Some(path.to_str()?.to_owned());
+    let environment = |name: &str| {
+        (surroundings.environment)(name).or_else(|| match name {
+            "workspaceFolder" => path(&folder),
+            "workspaceFolderBasename" => path(Path::new(folder.file_name()?)),
+            "userHome" => (surroundings.environment)("HOME"),
+            "pathSeparator" => Some("/".to_owned()),
+            _ => None,
+        })
+    };
+    let shared =
+        Surroundings { file: surroundings.file, folder: &folder, environment: &environment };
+    let surroundings = if is_shared { &shared } else { surroundings };
+    let client = is_shared.then(|| clients::translate(table, surroundings, faults));
+    let (table, usual) = match &client {
+        Some(client) => (&client.table, Surface::Toolset),
+        None => (table, Surface::Filter),
+    };
     let translated = toolception::is_meant(table).then(|| toolception::translate(table, faults));
     let (table, usual) = match &translated {
         Some((translated, surface)) => (translated, *surface),
-        None => (table, Surface::Filter),
+        None => (table, usual),
     };
-    let mut top = Section::new(table, "at the top");
+    if translated.is_some() {
+        faults.spell(&toolception::SPELLINGS);
+    }
+    let mut top = Section::new(table, "at the top").shared(is_shared);
     let performance = performance::read(&mut top, faults);
     let session_context = session_context::read_json(&mut top, surroundings, faults);
     let circumstances = Circumstances { surroundings, context: session_context.as_ref() };
     let mut drafts = Vec::new();
     let mut exposed = BTreeMap::new();
     let remote = remote_tools(&mut top, surroundings, faults);
-    let keys = ["servers", "mcpServers", "localServers"];
+    let keys = ["servers", "localServers"];
     let found = keys.into_iter().find_map(|key| top.get(key));
     if found.is_none() && remote.is_none() {
         faults.report(None, "no `servers`; name at least one, under `servers` or `mcpServers`");
     }
     let entries = found.and_then(|value| value.entries(faults)).unwrap_or_default();
     for (index, (name, value)) in entries.iter().enumerate() {
-        let draft = server::read_named(name, value, index + 1, circumstances, faults);
+        let draft = server::read_named(name, value, index + 1, (circumstances, is_shared), faults);
         if let Some(patterns) = draft.as_ref().and_then(|draft| draft.tools.clone()) {
             let at = format!("servers.{}.tools", shorten(name)).into();
             exposed.insert(Box::from(*name), Listed { at, patterns });
@@ -67,6 +91,14 @@ pub fn read(
         servers.push(server);
     }
     let mut config = tools_toml::rest(top, (servers, Vec::new()), usual, surroundings, faults);
+    let hidden = client.map(|client| client.hidden).unwrap_or_default();
+    if let Ok(patterns) = Patterns::parse(&hidden)
+        && !patterns.is_empty()
+    {
+        let dangerous = config.rulebook.policies.dangerous.get_or_insert_default();
+        dangerous.at = format!("{} excludeTools", dangerous.at).trim_start().into();
+        dangerous.patterns = dangerous.patterns.or(&patterns);
+    }
     if !exposed.is_empty() {
         // Servers that say nothing show all that they have, as these files mean it.
         let policies = &mut config.rulebook.policies;

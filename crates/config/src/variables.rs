@@ -10,7 +10,7 @@ use mcp::version::{Revision, Spoken};
 use crate::Environment;
 use crate::dock::{Dock, Manager};
 use crate::http::weakness;
-use crate::limits::RETENTION_DAYS_MAX;
+use crate::limits::{RETENTION_DAYS_MAX, SESSION_TTL_HOURS_MAX};
 use crate::tools_toml::http::origin;
 
 /// What is set, checked.
@@ -22,6 +22,8 @@ pub struct Variables {
     pub retention_days: Option<u32>,
     /// `CORE_PORT`
     pub core_port: Option<u16>,
+    /// `TOOLMAN_PORT`
+    pub port: Option<u16>,
     /// `CORS_ORIGINS`; `*` is any.
     pub origins: Option<Vec<String>>,
     /// `MCP_SESSION_TTL_HOURS`
@@ -42,6 +44,7 @@ impl Variables {
             log_level: reading.log_level(),
             retention_days: reading.number("LOG_RETENTION_DAYS", 1, RETENTION_DAYS_MAX),
             core_port: reading.port("CORE_PORT"),
+            port: if opens_door { reading.toolman_port() } else { None },
             origins: reading.origins(),
             session_ttl: reading.session_ttl(),
             versions: reading.versions(),
@@ -105,6 +108,10 @@ impl Reading<'_> {
         })
     }
 
+    fn toolman_port(&mut self) -> Option<u16> {
+        self.read("TOOLMAN_PORT", "it must be a port, up to 65535", |text| text.parse().ok())
+    }
+
     fn switch(&mut self, name: &str) -> Option<bool> {
         self.read(name, "use `true` or `false`", switch)
     }
@@ -138,9 +145,10 @@ impl Reading<'_> {
 
     // TD-94
     fn session_ttl(&mut self) -> Option<Duration> {
-        let rule = "use hours, more than 0 and at most 24";
-        self.read("MCP_SESSION_TTL_HOURS", rule, |text| {
-            let hours = text.parse().ok().filter(|hours: &f64| *hours > 0.0 && *hours <= 24.0)?;
+        let rule = format!("use hours, more than 0 and at most {SESSION_TTL_HOURS_MAX}");
+        self.read("MCP_SESSION_TTL_HOURS", &rule, |text| {
+            let is_allowed = |hours: &f64| *hours > 0.0 && *hours <= SESSION_TTL_HOURS_MAX;
+            let hours = text.parse().ok().filter(is_allowed)?;
             Duration::try_from_secs_f64(hours * 3600.0).ok()
         })
     }
@@ -228,7 +236,7 @@ mod tests {
             ("CORE_PORT", "70000"),
             ("MANAGER_PORT", "x"),
             ("CORS_ORIGINS", "https://a.example, b"),
-            ("MCP_SESSION_TTL_HOURS", "25"),
+            ("MCP_SESSION_TTL_HOURS", "721"),
             ("MCP_SUPPORTED_VERSIONS", "2025-11-25,1999"),
             ("ENABLE_LEGACY_MCP", "perhaps"),
             ("TOOLDOCK_UID", "root"),
@@ -243,7 +251,7 @@ mod tests {
             "LOG_RETENTION_DAYS is `0`; it must be a number from 1 to",
             "CORE_PORT is `70000`; it must be a port",
             "CORS_ORIGINS is `https://a.example, b`; use `*`",
-            "MCP_SESSION_TTL_HOURS is `25`; use hours",
+            "MCP_SESSION_TTL_HOURS is `721`; use hours, more than 0 and at most 720",
             "MCP_SUPPORTED_VERSIONS is `2025-11-25,1999`; use some of",
             "ENABLE_LEGACY_MCP is `perhaps`; use `true` or `false`",
             "TOOLDOCK_UID is `root`; it must be a number",

@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use catalog::view::View;
 use mcp::json;
+use mcp::names::UpstreamName;
 use mcp::rpc::{Outcome, Raw};
 use mcp::text::shorten;
 use mcp::version::{Era, Revision};
@@ -38,6 +39,8 @@ pub struct Record {
     pub texts: Texts,
     /// What was asked for, where the parameters are absent.
     pub asked: Option<Box<str>>,
+    /// The server that had named the resource which was read, where that could be one of several.
+    pub origin: Option<UpstreamName>,
     pub bytes_in: usize,
     pub revision: Option<Revision>,
     pub end: End,
@@ -157,6 +160,13 @@ impl Note<'_> {
         answer
     }
 
+    fn origin(&self) -> Option<UpstreamName> {
+        if self.method != "resources/read" {
+            return None;
+        }
+        self.asking.origin(self.view, self.asking.request.subject_name()?)
+    }
+
     fn record(&self, end: End, outcome: Option<&Raw>) -> Record {
         let Asking { client, request, era, .. } = self.asking;
         Record {
@@ -167,6 +177,7 @@ impl Note<'_> {
             method: self.method,
             texts: Texts::of(&request.id, request.params.as_ref(), outcome),
             asked: None,
+            origin: self.origin(),
             bytes_in: request.params.as_ref().map_or(0, |params| params.as_bytes().len()),
             revision: match era {
                 Era::Legacy => client.introduction().map(|known| known.revision),

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use bytes::Bytes;
 use catalog::view::View;
 use foldhash::{HashMap, HashMapExt as _};
+use mcp::abilities::Abilities;
 use mcp::items::Kind;
 use mcp::log_level::LogLevel;
 use mcp::params::exchange_progress_token;
@@ -26,6 +27,7 @@ use crate::habits::Habits;
 use crate::limits::{ASKS_PER_CLIENT_MAX, CALLS_AT_ONCE_MAX, CALLS_PER_CLIENT_MAX};
 use crate::listeners::Listeners;
 use crate::logs;
+use crate::origins::Origins;
 use crate::outbox::Outbox;
 
 pub use outlet::Outlet;
@@ -47,7 +49,7 @@ pub enum Owner {
 #[derive(Clone, Debug)]
 pub struct Introduction {
     pub revision: Revision,
-    pub capabilities: Raw,
+    pub abilities: Abilities,
     /// Its name and version.
     pub client: Option<Box<str>>,
 }
@@ -81,6 +83,8 @@ pub struct Client {
     lost_notices: Arc<AtomicU64>,
     state: Mutex<State>,
     listeners: Mutex<Listeners>,
+    /// Which servers have named resources to it.
+    pub(crate) origins: Origins,
 }
 
 #[derive(Debug)]
@@ -140,7 +144,7 @@ impl Client {
         let stage = if owner == Owner::Principal {
             _ = introduction.set(Introduction {
                 revision: Revision::NEWEST_LEGACY,
-                capabilities: Raw::trusted("{}"),
+                abilities: Abilities::NONE,
                 client: None,
             });
             Stage::Introduced
@@ -177,6 +181,7 @@ impl Client {
                 asks: HashMap::new(),
             }),
             listeners: Mutex::default(),
+            origins: Origins::default(),
         }
     }
 
@@ -348,7 +353,7 @@ impl Client {
     ///
     /// When the upstream loses interest, the client is told over `outbox`.
     fn ask(self: &Arc<Self>, ask: Ask, outbox: &Outbox) -> Option<Bytes> {
-        if !self.can_answer(&ask.method) {
+        if !self.abilities().answers(&ask.method, ask.params.as_ref()) {
             return None;
         }
         let (reply, replied) = oneshot::channel();
@@ -418,17 +423,9 @@ impl Client {
         }
     }
 
-    pub(crate) fn can_answer(&self, method: &str) -> bool {
-        let capability = match method {
-            "roots/list" => "roots",
-            "sampling/createMessage" => "sampling",
-            "elicitation/create" => "elicitation",
-            _ => return false,
-        };
-        let declares = |introduction: &Introduction| {
-            matches!(introduction.capabilities.members([capability]), Ok([Some(_)]))
-        };
-        self.introduction().is_some_and(declares)
+    /// What may be asked of it; nothing before it has said so.
+    pub(crate) fn abilities(&self) -> Abilities {
+        self.introduction().map_or(Abilities::NONE, |introduction| introduction.abilities)
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -250,7 +250,7 @@ impl Gateway {
         question: &str,
     ) -> Result<(), Error> {
         let method = "elicitation/create".to_owned();
-        if !asking.client.can_answer(&method) {
+        if !asking.client.abilities().answers(&method, None) {
             return Err(cannot_ask(name));
         }
         let underway = asking.client.begin(&asking.request.id)?;

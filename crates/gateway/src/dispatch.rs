@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use catalog::policy::Subject;
 use catalog::view::{Target, View};
+use mcp::abilities::Abilities;
 use mcp::headers::{self, ParamHeader};
 use mcp::items::Kind;
 use mcp::json;
@@ -17,6 +18,7 @@ use mcp::translate::{self, Passage};
 use mcp::version::{Era, Revision};
 use upstream::answer::Answer;
 use upstream::connection::Call;
+use upstream::relay::Relay;
 use upstream::supervisor::Upstream;
 
 use crate::Gateway;
@@ -35,6 +37,27 @@ pub(crate) struct Asking<'a> {
     pub request: &'a Request,
     pub outlet: &'a Outlet,
     pub era: Era,
+}
+
+impl Asking<'_> {
+    /// The way back to who asks.
+    fn relay(&self) -> Relay {
+        let mut relay = self.outlet.relay.clone();
+        if !relay.is_per_call {
+            // The outlet may be older than the handshake.
+            relay.abilities = self.client.abilities();
+        }
+        relay
+    }
+
+    /// The revision in which the answer is read.
+    pub fn revision(&self) -> Revision {
+        let agreed = || self.client.introduction().map(|known| known.revision);
+        match self.era {
+            Era::Modern => Revision::NEWEST_MODERN,
+            Era::Legacy => agreed().unwrap_or(Revision::NEWEST_LEGACY),
+        }
+    }
 }
 
 impl Gateway {
@@ -98,6 +121,10 @@ impl Gateway {
             return Err(Error::Revision { requested, spoken: self.0.spoken.clone() });
         }
         self.recognise(client, request.client());
+        if !self.0.awake.initialized() {
+            // Nothing can be asked of a modern client yet.
+            self.know_abilities(client, Abilities::NONE);
+        }
         tokio::select! {
             biased;
             () = self.awake() => {}
@@ -158,18 +185,22 @@ impl Gateway {
                 let target = view.resolve(Kind::Tool, params.name());
                 let unknown = |refusal| self.why_unknown(view, params.name(), refusal);
                 let target = target.map_err(unknown)?;
-                self.use_item(asking, view, "tools/call", params, &target).await
+                let answer = self.use_item(asking, view, "tools/call", params, &target).await?;
+                self.note_links(asking, view, &target, &answer);
+                Ok(answer)
             }
             "resources/read" => {
                 let params = asking.request.subject("resources/read")?;
-                let target = view.resolve_uri(params.name())?;
+                let target = self.resolve_read(asking, view, params.name())?;
                 self.check_expanded(view, params.name(), &target)?;
                 self.use_item(asking, view, "resources/read", params, &target).await
             }
             "prompts/get" => {
                 let params = asking.request.subject("prompts/get")?;
                 let target = view.resolve(Kind::Prompt, params.name())?;
-                self.use_item(asking, view, "prompts/get", params, &target).await
+                let answer = self.use_item(asking, view, "prompts/get", params, &target).await?;
+                self.note_links(asking, view, &target, &answer);
+                Ok(answer)
             }
             "completion/complete" => {
                 let method = "completion/complete";
@@ -205,7 +236,7 @@ impl Gateway {
         match method {
             "notifications/initialized" => {
                 client.mark_ready();
-                if client.owner == Owner::Process && client.can_answer("roots/list") {
+                if client.owner == Owner::Process && client.abilities().roots {
                     // Servers that have asked before anybody could answer will ask again.
                     self.tell_all("notifications/roots/list_changed");
                 }
@@ -356,7 +387,8 @@ impl Gateway {
         // A task is begun anew, whatever it is about.
         let plain = matches!(params.raw().members(["task", "requestState"]), Ok([None, None]));
         let arguments = params.arguments().unwrap_or("{}");
-        plain.then(|| self.0.memory.question(target.item, upstream, arguments, asking.era))?
+        plain
+            .then(|| self.0.memory.question(target.item, upstream, arguments, asking.revision()))?
     }
 
     /// Makes a request of a client to an upstream, about what is called `subject` there.
@@ -372,16 +404,19 @@ impl Gateway {
         let Asking { client, request, outlet, .. } = asking;
         let underway = client.begin(&request.id)?;
         let client_says = says_of(asking, upstream.era());
-        let passage =
-            Passage { client: asking.era, upstream: upstream.era(), client_says: &client_says };
+        let passage = Passage {
+            client: asking.revision(),
+            upstream: upstream.era(),
+            client_says: &client_says,
+        };
         let mut call = Call {
             method,
             subject: Some(subject),
             params: &|token| Some(params.translate(&passage, subject, token)),
             mirrored,
             // What is to be changed on its way must be there first.
-            may_come: outlet.takes_pieces && passage.client == passage.upstream,
-            relay: Some(outlet.relay.clone()),
+            may_come: outlet.takes_pieces && passage.takes_pieces(),
+            relay: Some(asking.relay()),
             progress_token: params.progress_token(),
             timeout: upstream.settings().call_timeout,
         };

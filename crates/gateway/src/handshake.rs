@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use mcp::abilities::Abilities;
 use mcp::json::{self, Fault};
 use mcp::rpc::{Outcome, Raw};
 use mcp::version::{Revision, Spoken};
 
 use crate::Gateway;
 use crate::audit;
-use crate::client::{Client, Introduction};
+use crate::client::{Client, Introduction, Owner};
 use crate::error::Error;
 
 impl Gateway {
@@ -27,9 +28,16 @@ impl Gateway {
     pub fn assume_introduced(&self, client: &Client) {
         if let Ok(introducing) = client.begin_introduction() {
             let revision = Revision::V2024_11_05;
-            let capabilities = Raw::trusted("{}");
-            introducing.finish(Introduction { revision, capabilities, client: None });
+            let abilities = Abilities::NONE;
+            introducing.finish(Introduction { revision, abilities, client: None });
             client.mark_ready();
+        }
+    }
+
+    /// Servers of a single client are told what it can be asked for, so that they offer what is of use to it.
+    pub(crate) fn know_abilities(&self, client: &Client, abilities: Abilities) {
+        if client.owner == Owner::Process {
+            self.0.starter.spawner.know_client(abilities);
         }
     }
 
@@ -41,6 +49,7 @@ impl Gateway {
         let introduction = read_introduction(params, &self.0.spoken)
             .map_err(|fault| Error::Params { method: "initialize", fault })?;
         let introducing = client.begin_introduction()?;
+        self.know_abilities(client, introduction.abilities);
         tokio::select! {
             () = self.settled() => {}
             () = client.leaving.cancelled() => {}
@@ -61,11 +70,10 @@ fn read_introduction(params: Option<&Raw>, spoken: &Spoken) -> Result<Introducti
     let version = version.ok_or(Fault::Missing("protocolVersion"))?;
     let version = json::string(version)
         .ok_or(Fault::WrongType { member: "protocolVersion", expected: "a string" })?;
-    // A copy: a part would keep the whole message for as long as the session lives.
-    let capabilities = capabilities.unwrap_or("{}").to_owned();
+    let capabilities = Raw::trusted(capabilities.unwrap_or("{}").to_owned());
     Ok(Introduction {
         revision: spoken.negotiate(&version),
-        capabilities: Raw::trusted(capabilities),
+        abilities: Abilities::of(&capabilities),
         client: client.and_then(audit::client_name),
     })
 }

@@ -35,6 +35,7 @@ mod lists;
 mod logs;
 mod lost;
 mod memory;
+mod origins;
 mod profiles;
 mod tasks;
 mod unread;

@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+/// Links in results of which is remembered which server gave them: for one client, and from one result; and how long
+/// their URIs may be.
+pub const LINKS_PER_CLIENT_MAX: usize = 512;
+pub const LINKS_PER_RESULT_MAX: usize = 128;
+pub const LINK_BYTES_MAX: usize = 2048;
 /// Calls that one client may have under way, at upstreams or waiting for their turn.
 pub const CALLS_PER_CLIENT_MAX: usize = 2_048;
 /// Of these, how many may be at upstreams at once.

@@ -10,7 +10,7 @@ use foldhash::{HashMap, HashMapExt as _};
 use mcp::json;
 use mcp::names::UpstreamName;
 use mcp::rpc::{Outcome, Raw};
-use mcp::version::Era;
+use mcp::version::Revision;
 use tokio::time::Instant;
 use upstream::answer::Answer;
 use upstream::supervisor::Upstream;
@@ -23,7 +23,7 @@ pub(crate) struct Question {
     upstream: UpstreamName,
     tool: Box<str>,
     arguments: Bytes,
-    era: Era,
+    revision: Revision,
 }
 
 pub struct Memory {
@@ -51,7 +51,7 @@ impl Memory {
         tool: &Item,
         upstream: &Upstream,
         arguments: &str,
-        era: Era,
+        revision: Revision,
     ) -> Option<Question> {
         self.lasts?;
         if !upstream.is_shared() || !is_read_only(tool) {
@@ -61,7 +61,7 @@ impl Memory {
             upstream: tool.origin.upstream.clone(),
             tool: tool.origin.name.clone(),
             arguments: Bytes::copy_from_slice(arguments.as_bytes()),
-            era,
+            revision,
         })
     }
 

@@ -23,6 +23,7 @@ use crate::limits::CALLS_MAX;
 use crate::names::NamespaceName;
 use crate::shelf::Shelf;
 use crate::sources::Settings;
+use crate::tools::quoted;
 
 /// What the binary does for us.
 type Deed<In, Out> = Arc<dyn Fn(In) -> Result<Out, String> + Send + Sync>;
@@ -66,6 +67,8 @@ pub struct Equipment {
     pub spawner: Arc<Spawner>,
     pub approval: Approval,
     pub shown: Shown,
+    /// How people run us, as they are told.
+    pub program: String,
     /// What time it is, for files.
     pub clock: fn() -> String,
 }
@@ -81,6 +84,8 @@ pub struct Desk {
     pub spawner: Arc<Spawner>,
     pub approval: Approval,
     pub shown: Shown,
+    /// How people run us, as they are told: in a container, by way of its engine.
+    program: String,
     /// Where strangers' sources come from.
     pub sources: Settings,
     pub clock: fn() -> String,
@@ -97,7 +102,7 @@ pub struct Desk {
 impl Desk {
     /// Opens the data directory. Where sources come from is taken from the environment.
     pub fn open(equipment: Equipment) -> Result<Desk, Error> {
-        let Equipment { places, core, safe, spawner, approval, shown, clock } = equipment;
+        let Equipment { places, core, safe, spawner, approval, shown, program, clock } = equipment;
         let (data, tools) = (Root::open(&places.data)?, Root::open(&places.tools)?);
         // What killed managers did not get rid of.
         for folder in ["repos", "venvs", "scratch", "served", "pending", "deleted"] {
@@ -111,6 +116,7 @@ impl Desk {
             spawner,
             approval,
             shown,
+            program,
             sources: Settings::read(|name| std::env::var(name).ok()).map_err(Error::Source)?,
             clock,
             started: Instant::now(),
@@ -119,6 +125,12 @@ impl Desk {
             python: places.python,
             interpreters: tokio::sync::Mutex::default(),
         })
+    }
+
+    /// A command for a person, over our data directory.
+    pub fn command(&self, words: &str) -> String {
+        let data = quoted(&self.data.path().display().to_string());
+        format!("{} {words} --data-dir {data}", self.program)
     }
 
     pub fn shelf(&self) -> Shelf<'_> {

@@ -50,13 +50,23 @@ impl Shelf<'_> {
     pub fn all_waiting(&self) -> Result<Vec<Waiting>, Error> {
         let mut found = Vec::new();
         for namespace in self.data.names("pending")? {
-            for file in self.data.names(&format!("pending/{namespace}"))? {
-                if file.starts_with('.') {
-                    continue;
-                }
-                if let Some(text) = self.waiting(&namespace, &file)? {
-                    found.push(Waiting { namespace: namespace.clone(), file, text });
-                }
+            found.extend(self.all_waiting_in(&namespace)?);
+        }
+        Ok(found)
+    }
+
+    /// The files of a namespace that wait.
+    pub fn all_waiting_in(&self, namespace: &str) -> Result<Vec<Waiting>, Error> {
+        let mut found = Vec::new();
+        if !self.data.has_folder(&format!("pending/{namespace}"))? {
+            return Ok(found);
+        }
+        for file in self.data.names(&format!("pending/{namespace}"))? {
+            if file.starts_with('.') {
+                continue;
+            }
+            if let Some(text) = self.waiting(namespace, &file)? {
+                found.push(Waiting { namespace: namespace.to_owned(), file, text });
             }
         }
         Ok(found)

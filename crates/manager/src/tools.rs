@@ -75,20 +75,24 @@ impl Turns {
 }
 
 /// A tool, apart from what it does.
-pub struct Described<'d> {
+pub struct Described {
     pub name: &'static str,
     pub title: &'static str,
-    pub description: &'d str,
+    pub description: &'static str,
     pub effect: Effect,
     /// The properties of its arguments.
     pub input: Value,
     /// The names of those that must be there.
     pub required: &'static [&'static str],
-    /// What it gives, as a JSON Schema of an object.
-    pub output: Value,
+    /// What it gives in any case: a member and its type. The description says what else there is and what it means, so that
+    /// nothing is paid for twice.
+    pub output: (&'static str, &'static str),
 }
 
-impl Described<'_> {
+/// What is a list.
+const LIST: (&str, &str) = ("result", "array");
+
+impl Described {
     /// Makes it a tool.
     pub fn does<F, R>(self, desk: &Arc<Desk>, run: F) -> Tool
     where
@@ -107,17 +111,30 @@ impl Described<'_> {
                 running.await.map_err(|error| error.to_string())
             }
         };
-        let effect = self.effect;
-        let hints = json!({
-            "title": self.title,
-            "readOnlyHint": matches!(effect, Effect::Reads | Effect::Asks),
-            "destructiveHint": matches!(effect, Effect::Destroys | Effect::Runs),
-            "idempotentHint": effect != Effect::Runs,
-            "openWorldHint": matches!(effect, Effect::Asks | Effect::Fetches | Effect::Runs),
+        let (member, kind) = self.output;
+        let gives = json!({
+            "type": "object", "properties": {member: {"type": kind}}, "required": [member],
         });
+        let effect = self.effect;
+        let hints = [
+            ("readOnlyHint", matches!(effect, Effect::Reads | Effect::Asks), false),
+            ("destructiveHint", matches!(effect, Effect::Destroys | Effect::Runs), true),
+            ("idempotentHint", effect != Effect::Runs, false),
+            (
+                "openWorldHint",
+                matches!(effect, Effect::Asks | Effect::Fetches | Effect::Runs),
+                true,
+            ),
+        ];
+        // What the protocol takes for granted, and what says nothing of a tool that only reads, need not be said.
+        let is_said = |name: &str, holds: bool, usual: bool| {
+            holds != usual && (!hints[0].1 || ["readOnlyHint", "openWorldHint"].contains(&name))
+        };
+        let said = hints.iter().filter(|(name, holds, usual)| is_said(name, *holds, *usual));
+        let hints: Value = said.map(|(name, holds, _)| ((*name).to_owned(), *holds)).collect();
         Tool::new(self.name, self.description, &schema, call)
             .titled(self.title)
-            .giving(&self.output)
+            .giving(&gives)
             .hinting(&hints)
     }
 }
@@ -163,19 +180,14 @@ pub fn all(desk: &Arc<Desk>) -> OwnTools {
     groups.into_iter().flatten().fold(own, OwnTools::with)
 }
 
-/// The schema of an object with no other members.
-pub fn object(properties: &Value, required: &[&str]) -> Value {
-    json!({
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": false,
-    })
-}
-
-/// The schema of a list as it is given: in the member `result` of an object.
-pub fn list(item: &Value) -> Value {
-    object(&json!({"result": {"type": "array", "items": item}}), &["result"])
+/// The schema of arguments: an object with no other members.
+fn object(properties: &Value, required: &[&str]) -> Value {
+    let mut schema =
+        json!({"type": "object", "properties": properties, "additionalProperties": false});
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    schema
 }
 
 /// An argument that is a text; the schema has seen to that.

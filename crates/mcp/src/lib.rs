@@ -3,10 +3,12 @@
 //! Pure: no I/O, no async. Payloads stay the bytes they came in; only the few members that
 //! routing needs are looked at, and edits are splices.
 
+pub mod abilities;
 pub mod headers;
 pub mod items;
 pub mod json;
 pub mod lines;
+pub mod links;
 pub mod log_level;
 pub mod modern;
 pub mod names;

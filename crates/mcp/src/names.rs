@@ -103,6 +103,13 @@ impl Namespace {
     }
 }
 
+impl UpstreamName {
+    /// A spelling of a URI that is accepted whatever the namespace is.
+    pub fn expose_uri(&self, uri: &str) -> NamespacedName {
+        NamespacedName(format!("{self}_{uri}").into())
+    }
+}
+
 /// How the namespace is joined to a resource's URI.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum UriStyle {

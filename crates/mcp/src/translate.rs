@@ -1,16 +1,19 @@
 //! Steps between the eras: what a message of one becomes in the other.
 //!
-//! Pure, and the only place that knows both. Between equal eras nothing is touched.
+//! Pure, and the only place that knows both. Between equal eras nothing is touched but what the client's own revision
+//! does not know.
+
+mod older;
 
 use crate::json::{self, Fault};
-use crate::modern::{self, REQUEST_KEYS};
+use crate::modern::{self, REQUEST_KEYS, SERVER_INFO, SUBSCRIPTION_ID};
 use crate::rpc::{self, Code, Outcome, Raw};
 use crate::version::{Era, Revision};
 
 /// From whom to whom a request goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage<'a> {
-    pub client: Era,
+    pub client: Revision,
     pub upstream: Era,
     /// What the client says of itself, where the upstream must be told in every request:
     /// members of `_meta`, see [`request_members`].
@@ -28,7 +31,7 @@ pub fn request_members(capabilities: &str, client_info: &str, log_level: Option<
 impl Passage<'_> {
     /// The `_meta` of a request as the upstream is to see it; `None` if it can stay as it is.
     pub fn request_meta(&self, meta: Option<&str>) -> Result<Option<String>, Fault> {
-        let said = match (self.client, self.upstream) {
+        let said = match (self.client.era(), self.upstream) {
             (Era::Legacy, Era::Modern) => Some(self.client_says),
             (Era::Modern, Era::Legacy) => None,
             (Era::Legacy, Era::Legacy) | (Era::Modern, Era::Modern) => return Ok(None),
@@ -45,16 +48,29 @@ impl Passage<'_> {
         Ok(Some(format!("{{{}}}", members.join(","))))
     }
 
+    /// Whether a large result can be passed on piece by piece: it needs no change that can only be made to all of it.
+    pub fn takes_pieces(&self) -> bool {
+        self.client.era() == self.upstream && self.client >= Revision::V2025_06_18
+    }
+
     /// The answer to a request as its client is to see it.
     pub fn answer(&self, method: &str, outcome: Outcome) -> Outcome {
-        match (self.upstream, self.client, outcome) {
+        match (self.upstream, self.client.era(), outcome) {
             (Era::Legacy, Era::Modern, Outcome::Result(result)) => {
                 Outcome::Result(complete(&result, is_cacheable(method)))
             }
             (Era::Legacy, Era::Modern, Outcome::Error(error)) => {
                 Outcome::Error(modern_error(error))
             }
-            (Era::Modern, Era::Legacy, Outcome::Result(result)) => legacy_result(&result),
+            (Era::Modern, Era::Legacy, Outcome::Result(result)) => match legacy_result(&result) {
+                Outcome::Result(result) => {
+                    Outcome::Result(older::downgraded(method, result, self.client))
+                }
+                refusal @ Outcome::Error(_) => refusal,
+            },
+            (Era::Legacy, Era::Legacy, Outcome::Result(result)) => {
+                Outcome::Result(older::downgraded(method, result, self.client))
+            }
             (_, _, outcome) => outcome,
         }
     }
@@ -113,7 +129,9 @@ fn legacy_result(result: &Raw) -> Outcome {
     let of_modern_alone = ["resultType", "ttlMs", "cacheScope"];
     let mut kept = String::with_capacity(text.len());
     for (name, value) in &members {
-        if !of_modern_alone.contains(&&**name) {
+        let meta = if name == "_meta" { legacy_meta(value) } else { None };
+        let value = meta.as_deref().unwrap_or(value);
+        if !of_modern_alone.contains(&&**name) && !value.is_empty() {
             kept.push(if kept.is_empty() { '{' } else { ',' });
             kept.push_str(&json::quote(name));
             kept.push(':');
@@ -122,6 +140,20 @@ fn legacy_result(result: &Raw) -> Outcome {
     }
     kept.push_str(if kept.is_empty() { "{}" } else { "}" });
     Outcome::Result(Raw::trusted(kept))
+}
+
+/// The `_meta` of a result without what only the modern era knows, empty if nothing is left; `None` if it can stay.
+fn legacy_meta(meta: &str) -> Option<String> {
+    let members = json::entries(meta).ok()?;
+    let is_modern =
+        |name: &str| name == SERVER_INFO || name == SUBSCRIPTION_ID || REQUEST_KEYS.contains(&name);
+    let kept: Vec<_> = members.iter().filter(|(name, _)| !is_modern(name)).collect();
+    if kept.len() == members.len() {
+        return None;
+    }
+    let kept: Vec<_> =
+        kept.iter().map(|(name, value)| format!("{}:{value}", json::quote(name))).collect();
+    Some(if kept.is_empty() { String::new() } else { format!("{{{}}}", kept.join(",")) })
 }
 
 /// A notification of ours on the stream of a subscription.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A revision of the protocol, oldest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Revision {
     V2024_11_05,
     V2025_03_26,

@@ -14,6 +14,8 @@ pub const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 pub const MASTER_BYTES_MAX: u64 = 4096;
 /// Characters that a master key needs.
 pub const MASTER_CHARS_MIN: usize = 16;
+/// A shorter master key must not begin with a word that everybody tries first.
+pub const WORDY_CHARS_MAX: usize = 32;
 /// How long a program may take to tell the master key: a person may have to open a keyring first.
 pub const KEY_COMMAND_MAX: Duration = Duration::from_mins(1);
 /// How long a pipe that has the master key may stay open: it was written into before we were started.

@@ -142,6 +142,7 @@ pub async fn serve_until(
         script: Arc::new(Mutex::new(script)),
         frames,
         asks: Arc::default(),
+        client: Arc::default(),
         seen: Arc::default(),
         listeners: Arc::default(),
     };
@@ -178,6 +179,8 @@ struct Server {
     frames: mpsc::UnboundedSender<Bytes>,
     /// Answers that it waits for, oldest first.
     asks: Arc<Mutex<VecDeque<oneshot::Sender<Outcome>>>>,
+    /// What its client declares.
+    client: Arc<Mutex<String>>,
     /// Notifications that it got, in order.
     seen: Arc<Mutex<Vec<String>>>,
     /// The requests that opened streams of changes.
@@ -221,6 +224,9 @@ impl Server {
             "subscriptions/listen" if script.is_modern => self.listen(&id, params.as_ref()),
             "initialize" if !script.is_modern => {
                 tokio::time::sleep(script.delay).await;
+                let params = params.unwrap_or_else(|| Raw::trusted("{}"));
+                let [declared] = params.members(["capabilities"]).unwrap();
+                declared.unwrap_or("").clone_into(&mut self.client.lock().unwrap());
                 self.result(&id, &introduction(&script));
             }
             "tools/list" if script.asks_first => {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use mcp::abilities::Abilities;
 use mcp::items::Kind;
 use mcp::rpc::Outcome;
 use serde_json::{Value, json};
@@ -57,7 +58,8 @@ impl Lone {
         let deliver = Arc::new(|_| false);
         let relay = |client| {
             let who = Who { client, program: 0 };
-            Relay { who, context: None, is_per_call: false, deliver }
+            let abilities = Abilities::ALL;
+            Relay { who, abilities, context: None, is_per_call: false, deliver }
         };
         let call = Call {
             method: "tools/call",

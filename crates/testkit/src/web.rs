@@ -81,6 +81,8 @@ pub struct Seen {
     pub method: String,
     /// The method of the message in the body.
     pub rpc: String,
+    /// What was sent.
+    pub body: Bytes,
     headers: HashMap<String, String>,
 }
 
@@ -287,6 +289,7 @@ impl State {
         let seen = Seen {
             method: head.method.to_string(),
             rpc: rpc.to_owned(),
+            body: body.clone(),
             headers: headers.collect(),
         };
         self.seen.lock().unwrap().push(seen.clone());

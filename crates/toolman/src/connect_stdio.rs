@@ -2,35 +2,106 @@
 //!
 //! It is a gateway itself, over one server and without names or rules of its own.
 
+use std::io::Cursor;
 use std::time::Duration;
 
+use bytes::Bytes;
 use catalog::surface::Surface;
 use gateway::{Gateway, Member, Settings};
 use mcp::names::Namespace;
+use mcp::rpc::{self, Code, Message};
 use mcp::version::Era;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::time::timeout;
 use upstream::launch::Launch;
 use upstream::limits::CALL_TIMEOUT;
 use upstream::remote::{Headers, Remote, Transport, Url};
-use upstream::supervisor::{EraChoice, Restart, Settings as UpstreamSettings};
+use upstream::supervisor::{EraChoice, Restart, Settings as UpstreamSettings, introduce_as};
 
 use crate::cli::{Cli, ConnectStdio, Misuse};
 use crate::data_dir;
 use crate::host::{spawner, stop_on_signals};
-use crate::run::{expect_client, serve};
+use crate::run::expect_client;
+use crate::terminal;
 
 /// Longest pause before a gateway that went away is tried again.
 const RETRY_MAX: Duration = Duration::from_secs(2);
+/// How long it is waited for the gateway to say that it lets nobody in.
+const MEETING_MAX: Duration = Duration::from_secs(3);
+/// An agent whose first message is longer describes itself later.
+const FIRST_BYTES_MAX: usize = 64 * 1024;
 
 pub async fn run(cli: &Cli, connect: &ConnectStdio) -> anyhow::Result<i32> {
     let settings = settings(cli, connect)?;
     expect_client()?;
     let stop = stop_on_signals()?;
-    let gateway = Gateway::start(settings, &spawner(None).await);
+    let spawner = spawner(None).await;
+    spawner.expect_client();
+    let mut input = tokio::io::stdin();
+    let first = tokio::select! {
+        first = first_line(&mut input) => first,
+        () = stop.cancelled() => return Ok(0),
+    };
+    // The gateway elsewhere serves the agent, and should know it by its name.
+    if let Some(info) = client_info(&first) {
+        introduce_as(&info);
+    }
+    let input = Cursor::new(first).chain(input);
+    let gateway = Gateway::start(settings, &spawner);
     gateway.become_bridge();
+    if let Some(problem) = refusal(&gateway, connect).await {
+        terminal::complain(&format!("toolman: {problem}"));
+        let error = rpc::error_object(Code::INTERNAL, &problem, None);
+        server::stdio::refusal::refuse(&error, input, tokio::io::stdout()).await;
+        gateway.stop().await;
+        return Ok(1);
+    }
     let caller = gateway::auth::local(cli.agent.as_deref());
-    serve(&gateway, caller, &gateway.place(), stop).await;
+    let (place, output) = (gateway.place(), tokio::io::stdout());
+    server::stdio::serve(gateway.clone(), caller, &place, input, output, stop).await;
     gateway.stop().await;
     Ok(0)
+}
+
+/// What the agent says first, to the end of the line, and what came with it.
+async fn first_line(input: &mut (impl AsyncRead + Unpin)) -> Vec<u8> {
+    let mut first = Vec::new();
+    while !first.contains(&b'\n') && first.len() < FIRST_BYTES_MAX {
+        if !matches!(input.read_buf(&mut first).await, Ok(1..)) {
+            break;
+        }
+    }
+    first
+}
+
+/// How the agent describes itself, if it begins with a handshake.
+fn client_info(first: &[u8]) -> Option<String> {
+    let line = first.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty())?;
+    let message = rpc::parse(&Bytes::copy_from_slice(line)).ok()?;
+    let Message::Request { method, params: Some(params), .. } = message else { return None };
+    let [info] = params.members(["clientInfo"]).ok()?;
+    info.filter(|info| method == "initialize" && info.starts_with('{')).map(str::to_owned)
+}
+
+/// Why the gateway elsewhere does not let us in, if it says so soon.
+async fn refusal(gateway: &Gateway, connect: &ConnectStdio) -> Option<String> {
+    let (_, upstream) = gateway.upstreams().next()?;
+    _ = timeout(MEETING_MAX, upstream.settled()).await;
+    let problem = upstream.condition().problem?;
+    let status =
+        ["401", "403"].into_iter().find(|s| problem.contains(&format!("HTTP status {s}")))?;
+    let is_given = connect.token_file.is_some() || given_token().is_some();
+    let (what, fix) = match (status, is_given) {
+        ("401", true) => ("does not know this token", "see that it is the one of that gateway"),
+        ("401", false) => ("wants a token", "set TOOLMAN_TOKEN, or pass `--token-file FILE`"),
+        _ => ("does not let this client in", "see its `allowed_hosts`, and what its token may do"),
+    };
+    Some(format!("the gateway {what} (HTTP status {status}); {fix}"))
+}
+
+fn given_token() -> Option<String> {
+    let names = ["TOOLMAN_TOKEN", "BEARER_TOKEN"];
+    names.into_iter().find_map(|name| std::env::var(name).ok())
 }
 
 fn settings(cli: &Cli, connect: &ConnectStdio) -> anyhow::Result<Settings> {
@@ -59,13 +130,9 @@ fn address(text: &str) -> Result<Url, Misuse> {
 
 fn headers(cli: &Cli, connect: &ConnectStdio) -> Result<Headers, Misuse> {
     let mut headers = Headers::default();
-    let in_environment = || {
-        let names = ["TOOLMAN_TOKEN", "BEARER_TOKEN"];
-        names.into_iter().find_map(|name| std::env::var(name).ok())
-    };
     let token = match &connect.token_file {
         Some(file) => Some(data_dir::read_token(file)?),
-        None => in_environment(),
+        None => given_token(),
     };
     let authorization = token.map(|token| format!("Bearer {}", token.trim()));
     let fields = [

@@ -12,6 +12,7 @@ use crate::cli::{Cli, Misuse};
 /// The operator's token.
 const TOKEN: &str = "token";
 const MANAGER_TOKEN: &str = "manager.token";
+const RELOAD_TOKEN: &str = "reload.token";
 const ADDRESS: &str = "core.url";
 
 /// The folder to use, which may not be there yet.
@@ -126,6 +127,19 @@ fn kept_or_new(path: &Path) -> anyhow::Result<String> {
 fn kept(path: &Path) -> Option<String> {
     let kept = std::fs::read_to_string(path).ok()?;
     weakness(kept.trim()).is_none().then(|| kept.trim().to_owned())
+}
+
+/// A new token for who reads our data directory and asks for a reload, whatever the other tokens are.
+pub fn new_reload_token(cli: &Cli) -> anyhow::Result<String> {
+    let (path, token) = (open(cli)?.join(RELOAD_TOKEN), gateway::auth::unguessable());
+    replace(&path, token.as_bytes())
+        .with_context(|| format!("can't write `{}`", path.display()))?;
+    Ok(token)
+}
+
+/// The token that the core which was started last has made for that.
+pub fn reload_token(cli: &Cli) -> Option<String> {
+    kept(&folder(cli).ok()?.join(RELOAD_TOKEN))
 }
 
 /// The two tokens of a core that has made them itself, as far as they are there.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use catalog::policy::{Subject, Who};
+use catalog::policy::{Rights, Subject, Who};
 use catalog::scope::Scope;
 use catalog::snapshot::{Catalog, Item};
 use gateway::Gateway;
@@ -11,15 +11,16 @@ use mcp::text::tame;
 use serde_json::json;
 
 use crate::cli::{Cli, Explain};
-use crate::host::{Host, stop_on_signals};
+use crate::host::stop_on_signals;
 use crate::terminal;
+use crate::unset::{self, Absent};
 
 pub async fn run(cli: &Cli, explain: &Explain) -> anyhow::Result<i32> {
     let stop = stop_on_signals()?;
-    let host = Host::start(cli).await?;
+    let (host, absent) = unset::start(cli).await?;
     let outcome = tokio::select! {
         () = terminal::wait_for_all(&host.gateway) => {
-            let decisions = decisions(&host.gateway, explain);
+            let decisions = decisions(&host.gateway, explain, absent);
             print(explain, &decisions).map(|()| {
                 i32::from(decisions.is_empty() || decisions.iter().any(|known| !known.is_allowed))
             })
@@ -38,10 +39,43 @@ struct Decision {
     steps: Vec<String>,
 }
 
-fn decisions(gateway: &Gateway, explain: &Explain) -> Vec<Decision> {
+fn decisions(gateway: &Gateway, explain: &Explain, absent: Vec<Absent>) -> Vec<Decision> {
     let catalog = gateway.catalog();
-    let found = named(&catalog, &explain.name).into_iter();
-    found.map(|item| decide(gateway, &catalog, explain, item)).collect()
+    let found = named(&catalog, &explain.name);
+    if found.is_empty() {
+        return supposed(gateway, explain, absent).into_iter().collect();
+    }
+    found.into_iter().map(|item| decide(gateway, &catalog, explain, item)).collect()
+}
+
+/// What is decided about a tool of a server that is not there: by its name alone.
+fn supposed(gateway: &Gateway, explain: &Explain, mut absent: Vec<Absent>) -> Option<Decision> {
+    for (namespace, upstream) in gateway.upstreams() {
+        if let Some(problem) = upstream.condition().problem {
+            let reason = problem.lines().next().unwrap_or_default().to_owned();
+            absent.push(Absent { name: upstream.name().clone(), namespace, reason });
+        }
+    }
+    let tool_of = |absent: &Absent| {
+        let owners = [absent.name.as_str(), absent.namespace.as_str()].into_iter();
+        let rests = owners.filter(|owner| !owner.is_empty()).filter_map(|owner| {
+            let rest = explain.name.strip_prefix(owner)?;
+            let tool = ["__", "_", ":", "."].into_iter().find_map(|joint| rest.strip_prefix(joint));
+            tool.filter(|tool| !tool.is_empty()).map(str::to_owned)
+        });
+        rests.min_by_key(String::len)
+    };
+    let meant = absent.iter().filter_map(|absent| Some((absent, tool_of(absent)?)));
+    let (server, tool) = meant.min_by_key(|(_, tool)| tool.len())?;
+    let exposed = server.namespace.expose(&tool);
+    let subject = Subject::new(&server.name, &server.namespace, &tool, exposed.as_str());
+    let (rights, mut steps) = begin(gateway, explain);
+    let (name, reason) = (&server.name, tame(&server.reason));
+    steps.insert(0, format!("server `{name}` is not there, so the name alone counts: it {reason}"));
+    let now = gateway::refresh::now();
+    let policies = gateway.policies();
+    let by = policies.decide(&rights, &subject, now, &mut |step| steps.push(step.to_string()));
+    Some(Decision { kind: Kind::Tool, name: exposed.to_string(), is_allowed: by.is_some(), steps })
 }
 
 /// All that a name may mean, whoever asks.
@@ -58,7 +92,8 @@ fn named<'a>(catalog: &'a Catalog, name: &str) -> Vec<&'a Item> {
     items
 }
 
-fn decide(gateway: &Gateway, catalog: &Catalog, explain: &Explain, item: &Item) -> Decision {
+/// The rights of the agent, and what is to be said of them.
+fn begin(gateway: &Gateway, explain: &Explain) -> (Rights, Vec<String>) {
     let policies = gateway.policies();
     let agent = Some(explain.agent.as_str());
     let rights = policies.rights_of(Who { agent, address: explain.address });
@@ -70,6 +105,12 @@ fn decide(gateway: &Gateway, catalog: &Catalog, explain: &Explain, item: &Item) 
     if !policies.are_in_force() {
         steps.push("the configuration has no rules: allowed".to_owned());
     }
+    (rights, steps)
+}
+
+fn decide(gateway: &Gateway, catalog: &Catalog, explain: &Explain, item: &Item) -> Decision {
+    let policies = gateway.policies();
+    let (rights, mut steps) = begin(gateway, explain);
     let now = gateway::refresh::now();
     let subject = Subject::of(item);
     let by = policies.decide(&rights, &subject, now, &mut |step| steps.push(step.to_string()));

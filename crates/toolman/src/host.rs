@@ -79,6 +79,8 @@ pub struct Plan {
     folders: Vec<Named>,
     /// What the environment says.
     pub variables: Variables,
+    /// Whether there is one client, which speaks first.
+    has_one_client: bool,
     /// SIGHUP, if it is heard.
     hangups: Option<Hangups>,
     /// Where the secrets are, if somebody has looked already: a key from a pipe can be read once.
@@ -97,7 +99,6 @@ pub enum Source {
 impl Plan {
     /// Reads the configuration; it must be there.
     pub fn read(cli: &Cli) -> Result<Plan, Misuse> {
-        safe::check_key(cli)?;
         if let (None, Some(tools)) = (file(cli), docked(cli)) {
             let (variables, ()) = with_variables(cli, Ok(()))?;
             let settings = Settings::new(Surface::Namespace, Vec::new());
@@ -123,7 +124,6 @@ impl Plan {
     /// The same, but a demo where there is no `tools.toml` and none was asked for.
     pub fn read_or_demo(cli: &Cli) -> anyhow::Result<Plan> {
         if file(cli).is_none() {
-            safe::check_key(cli)?;
             let (variables, ()) = with_variables(cli, Ok(()))?;
             data_dir::make_starter(cli)?;
             return Ok(Plan::of_dock(demo::settings()?, Source::Demo, variables)?);
@@ -146,6 +146,7 @@ impl Plan {
             has_tools: true,
             folders: Vec::new(),
             variables,
+            has_one_client: false,
             hangups: None,
             safe: None,
             rules: Rules::default(),
@@ -153,7 +154,7 @@ impl Plan {
         })
     }
 
-    fn of(config: Config, source: Source, variables: Variables) -> Result<Plan, Misuse> {
+    pub fn of(config: Config, source: Source, variables: Variables) -> Result<Plan, Misuse> {
         variables_hold(&variables, config.rulebook.log_level.as_deref());
         let file = match &source {
             Source::File(path) => path.display().to_string(),
@@ -195,6 +196,7 @@ impl Plan {
             dock: dock_of(dock.unwrap_or_default())?,
             folders,
             variables,
+            has_one_client: false,
             hangups: None,
             safe: None,
             rules,
@@ -233,6 +235,11 @@ impl Plan {
         Ok(self)
     }
 
+    /// The same for one client on stdin, which is mirrored by what its servers are told.
+    pub fn for_one_client(self) -> Plan {
+        Plan { has_one_client: true, ..self }
+    }
+
     /// The same, where folders are read again by themselves unless somebody has decided otherwise.
     pub fn watching(mut self) -> Plan {
         self.dock.is_watching.get_or_insert(true);
@@ -249,9 +256,10 @@ impl Plan {
         self
     }
 
-    pub async fn start(self, cli: &Cli) -> Result<Host, Misuse> {
+    pub async fn start(mut self, cli: &Cli) -> Result<Host, Misuse> {
+        let warnings = [ignored(cli), std::mem::take(&mut self.warnings)].concat();
         let has_report = matches!(cli.command, Some(Command::Check(_)));
-        for warning in self.warnings.iter().filter(|_| !has_report) {
+        for warning in warnings.iter().filter(|_| !has_report) {
             tracing::warn!("{warning}");
         }
         let has_folders = self.has_folders();
@@ -261,6 +269,9 @@ impl Plan {
         above.check_depth()?;
         let (marker, served) = above.marker(&self.source);
         let spawner = spawner(safe.clone()).await.marking(marker, served);
+        if self.has_one_client {
+            spawner.expect_client();
+        }
         let fixed = settings.upstreams.clone();
         let site = if has_folders {
             let (data, dock) = (data_dir::folder(cli)?, (self.dock, self.has_tools));
@@ -289,7 +300,6 @@ impl Plan {
         let trail = trail.and_then(|audit| Trail::start(cli, audit, &gateway, spawner.veil()));
         let (source, hangups, manager) = (self.source, self.hangups, None);
         let rules = self.rules.with_agent(cli.agent.as_deref());
-        let warnings = self.warnings;
         Ok(Host {
             gateway,
             source,
@@ -324,7 +334,7 @@ impl Host {
     }
 
     /// The same when nothing has to be installed for it any more.
-    async fn whole(self) -> Host {
+    pub async fn whole(self) -> Host {
         if let Some(reloader) = &self.reloader {
             reloader.finished().await;
         }
@@ -366,9 +376,15 @@ fn environment(name: &str) -> Option<String> {
 pub fn with_variables<T>(cli: &Cli, loaded: Result<T, Misuse>) -> Result<(Variables, T), Misuse> {
     let opens_door =
         matches!(cli.command, Some(Command::Up(_) | Command::Serve(_) | Command::Manager(_)));
-    let variables = Variables::read(&environment, opens_door).map_err(|problems| {
-        Misuse(format!("bad settings in the environment\n{}", problems.join("\n")))
-    });
+    let variables = Variables::read(&environment, opens_door);
+    let key = safe::check_key(cli).err().map(|Misuse(problem)| problem);
+    let variables = match (variables, key) {
+        (Ok(variables), None) => Ok(variables),
+        (read, key) => {
+            let problems: Vec<_> = read.err().unwrap_or_default().into_iter().chain(key).collect();
+            Err(Misuse(format!("bad settings in the environment\n{}", problems.join("\n"))))
+        }
+    };
     match (variables, loaded) {
         (Ok(variables), Ok(loaded)) => Ok((variables, loaded)),
         (Err(Misuse(one)), Err(Misuse(other))) => Err(Misuse(format!("{one}\n{other}"))),
@@ -437,6 +453,17 @@ pub fn file(cli: &Cli) -> Option<PathBuf> {
     let here =
         || ["tools.toml", "toolman.json"].map(PathBuf::from).into_iter().find(|path| path.exists());
     cli.config.clone().or_else(named).or_else(here)
+}
+
+/// Files that lie where somebody may think that they are read.
+fn ignored(cli: &Cli) -> Vec<String> {
+    let data = cli.data_dir.is_some().then(|| data_dir::folder(cli).ok()).flatten();
+    let here = file(cli).is_none().then(PathBuf::new);
+    let names = ["config.yaml", "config.yml"];
+    let files = data.into_iter().chain(here).flat_map(|folder| names.map(|name| folder.join(name)));
+    let files = files.filter(|file| file.is_file());
+    let words = "is not read; settings are in `tools.toml`, in the `tooldock.yaml` of a folder, or in the environment";
+    files.map(|file| format!("{}: {words}", file.display())).collect()
 }
 
 /// The configuration, if there is one.

@@ -32,6 +32,7 @@ mod tools;
 mod toolset;
 mod trail;
 mod unmatched;
+mod unset;
 mod up;
 
 use std::process::ExitCode;

@@ -85,7 +85,6 @@ impl Beside {
 }
 
 pub async fn run(cli: &Cli, asked: &Manager) -> anyhow::Result<i32> {
-    safe::check_key(cli)?;
     let (variables, config) = host::with_variables(cli, host::configuration(cli))?;
     let Settled { http, dock, audit, log_level } = Settled::of(config, &variables)?;
     let listen = asked.listen.map_or_else(|| usual(PORT), Ok)?;
@@ -273,9 +272,16 @@ fn desk(cli: &Cli, wanted: Wanted<'_>) -> anyhow::Result<Desk> {
         spawner: wanted.spawner,
         approval: wanted.approval,
         shown,
+        program: program(),
         clock: now,
     };
     Desk::open(equipment).map_err(|error| Misuse(error.to_string()).into())
+}
+
+/// How people run us: behind what stands in `TOOLMAN_EXEC`, such as `docker exec -it toolman-manager`.
+fn program() -> String {
+    let before = std::env::var("TOOLMAN_EXEC").unwrap_or_default();
+    [before.trim(), "toolman"].join(" ").trim_start().to_owned()
 }
 
 /// The time, as files have it.

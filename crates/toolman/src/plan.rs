@@ -1,5 +1,6 @@
 //! `toolman plan`: from a task to the least configuration for it.
 
+mod offers;
 mod render;
 mod rules;
 
@@ -14,17 +15,24 @@ use serde_json::{Map, Value, json};
 
 use crate::cli::{Cli, Misuse, Plan as Arguments, PlanFormat};
 use crate::host::{self, Host, stop_on_signals};
+use crate::plan::offers::Offer;
 use crate::plan::render::Plan;
 use crate::plan::rules::{Need, Task, needs};
-use crate::terminal;
+use crate::{terminal, unset};
 
 /// A larger description of a task is no description.
 const TASK_BYTES_MAX: u64 = 1024 * 1024;
 
 pub async fn run(cli: &Cli, arguments: &Arguments) -> anyhow::Result<i32> {
     let task = task(arguments)?;
-    let config = host::configuration(cli)?;
-    let (plan, notes) = make(task, config.as_ref());
+    let (config, absent) = unset::configuration(cli)?.unzip();
+    let offers = match &config {
+        Some(config) if lacks_servers(&task, config) => {
+            Box::pin(offers::of(cli, config.clone(), absent.unwrap_or_default())).await?
+        }
+        _ => Vec::new(),
+    };
+    let (plan, notes) = make(task, config.as_ref(), &offers);
     for note in &notes {
         terminal::complain(note);
     }
@@ -75,15 +83,27 @@ fn task(arguments: &Arguments) -> anyhow::Result<Task> {
     Ok(Task { service, description })
 }
 
+/// Whether tools that a task needs are of servers that the configuration has under no such name.
+fn lacks_servers(task: &Task, config: &Config) -> bool {
+    let is_there = |need: &Need| {
+        config.servers.iter().any(|server| server.settings.name.as_str() == need.server)
+    };
+    !needs(task, &config.tasks).iter().all(is_there)
+}
+
 /// The plan, and what was left out of it for which reason.
-fn make(task: Task, config: Option<&Config>) -> (Plan, Vec<String>) {
+fn make(task: Task, config: Option<&Config>, offers: &[Offer]) -> (Plan, Vec<String>) {
     let patterns = config.map_or(&[][..], |config| &config.tasks);
     let (mut kept, mut notes): (Vec<Need>, Vec<String>) = (Vec::new(), Vec::new());
     let known = config.map_or_else(built_in_servers, written_servers);
-    for need in needs(&task, patterns) {
+    for mut need in needs(&task, patterns) {
+        if !known.iter().any(|(name, _)| *name == need.server) {
+            offers::resolve(&mut need, offers);
+        }
         let Need { server, tool, .. } = &need;
         if !known.iter().any(|(name, _)| name == server) {
-            notes.push(format!("left out: `{server}:{tool}`; there is no server `{server}`"));
+            let problem = format!("there is no server `{server}`, and no other offers that");
+            notes.push(format!("left out: `{server}:{tool}`; {problem}"));
         } else if let Some(reason) = config.and_then(|config| forbidden(config, &need)) {
             notes.push(format!("left out: `{server}:{tool}`; {reason}"));
         } else {

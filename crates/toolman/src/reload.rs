@@ -244,8 +244,10 @@ pub fn on_request(cli: &Cli, reloader: &Arc<Reloader>) -> Result<Option<Reload>,
         },
     };
     let reloader = Arc::clone(reloader);
+    let own_token = data_dir::new_reload_token(cli).ok();
     Ok(Some(Reload {
         manager_token,
+        own_token,
         is_allowed: Arc::new(move |address| manager.may_be_at(address)),
         run: Arc::new(move || {
             let reloader = Arc::clone(&reloader);

@@ -25,7 +25,7 @@ pub async fn serve_stdio(cli: &Cli) -> anyhow::Result<i32> {
         refuse(&refusal.error()).await;
         return Ok(2);
     }
-    let mut host = plan.reloadable()?.start(cli).await?;
+    let mut host = plan.reloadable()?.for_one_client().start(cli).await?;
     host.is_read().await;
     let caller = gateway::auth::local(cli.agent.as_deref());
     let place = place(cli, &host.gateway, &caller)?;

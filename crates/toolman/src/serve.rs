@@ -16,7 +16,7 @@ pub async fn run(cli: &Cli, serve: &Serve) -> anyhow::Result<i32> {
     let plan = Plan::read_or_begin(cli)?.audited().reloadable()?;
     let listen = match serve.listen {
         Some(listen) => listen,
-        None => plan.listen(plan.http.listen.map_or_else(usual, Ok)?),
+        None => plan.listen(plan.http.listen.unwrap_or_else(|| usual(plan.variables.port))),
     };
     let token = token(cli, serve.token_file.as_deref(), &plan.http, listen)?;
     let mut settings = door::settings(&plan, Keys::new(&token))?;
@@ -48,10 +48,6 @@ pub fn token(
 }
 
 /// The address that is served on where none is named: a port may be in the environment.
-fn usual() -> Result<SocketAddr, Misuse> {
-    let Ok(port) = std::env::var("TOOLMAN_PORT") else { return Ok(LISTEN) };
-    let port = port.trim().parse();
-    let port =
-        port.map_err(|_| Misuse("TOOLMAN_PORT is no port; use a number up to 65535".into()))?;
-    Ok(SocketAddr::new(LISTEN.ip(), port))
+fn usual(port: Option<u16>) -> SocketAddr {
+    SocketAddr::new(LISTEN.ip(), port.unwrap_or(LISTEN.port()))
 }

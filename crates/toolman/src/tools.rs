@@ -4,6 +4,7 @@ use std::io::Read as _;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use catalog::error::Error as Refusal;
 use catalog::policy::Rights;
 use catalog::scope::Scope;
 use catalog::surface::Surface;
@@ -68,7 +69,7 @@ fn list(cli: &Cli, gateway: &Gateway, as_json: bool) -> anyhow::Result<i32> {
 
 fn inspect(cli: &Cli, gateway: &Gateway, name: &str) -> anyhow::Result<i32> {
     let view = connect(cli, gateway).view();
-    let found = view.find(Kind::Tool, name)?;
+    let found = view.find(Kind::Tool, name).map_err(|error| worded(&error))?;
     // Laid out for reading; as it is where a number does not fit.
     let definition = match serde_json::from_slice::<Value>(&found.definition) {
         Ok(definition) => format!("{definition:#}"),
@@ -92,6 +93,9 @@ async fn call(
     as_json: bool,
 ) -> anyhow::Result<i32> {
     let client = connect(cli, gateway);
+    if let Err(error @ Refusal::Unknown { .. }) = client.view().find(Kind::Tool, name) {
+        return Err(worded(&error));
+    }
     let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, json::quote(name));
     let params = Some(Raw::trusted(params));
     let request = Request::new(Raw::trusted("1"), "tools/call".to_owned(), params);
@@ -106,6 +110,11 @@ async fn call(
     };
     terminal::print(&format!("{text}\n"))?;
     Ok(i32::from(failed))
+}
+
+/// An error about a name, for somebody at a terminal.
+fn worded(error: &Refusal) -> anyhow::Error {
+    anyhow::anyhow!(error.to_string().replace("`tools/list`", "`toolman tools list`"))
 }
 
 fn read_arguments(arguments: &str) -> anyhow::Result<String> {

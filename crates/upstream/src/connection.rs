@@ -147,6 +147,8 @@ struct State {
     broken: Vec<(String, Failure)>,
     /// Its tools whose schema alone tells what they take.
     exact: Vec<String>,
+    /// What it has besides tools.
+    offers: Vec<String>,
     /// Answers that the server waits for, by its id.
     asks: HashMap<Raw, OpenAsk>,
     /// Capabilities whose lists have changed since they were last asked for.

@@ -1,9 +1,10 @@
 //! What we say to a server ourselves: the handshake, and the reading of its lists.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use mcp::abilities::Abilities;
 use mcp::items::{Inventory, Kind};
 use mcp::json;
 use mcp::modern::{self, SERVER_INFO, TASKS};
@@ -41,11 +42,17 @@ pub struct Introduction {
 }
 
 impl Introduction {
-    /// What a Python worker would say.
-    pub fn of_worker() -> Introduction {
+    /// What a Python worker would say that has these lists besides its tools.
+    pub fn of_worker(offers: &[String]) -> Introduction {
+        let mut capabilities = r#"{"tools":{"listChanged":true},"logging":{}"#.to_owned();
+        for capability in ["resources", "prompts"] {
+            if offers.iter().any(|offer| offer == capability) {
+                capabilities += &format!(r#","{capability}":{{}}"#);
+            }
+        }
         Introduction {
             revision: Revision::NEWEST_LEGACY,
-            capabilities: Raw::trusted(r#"{"tools":{"listChanged":true},"logging":{}}"#),
+            capabilities: Raw::trusted(capabilities + "}"),
             instructions: None,
             server_info: None,
             runs_tasks: false,
@@ -72,10 +79,21 @@ impl Introduction {
 }
 
 /// What every request of ours says of itself in the modern era.
-static META: LazyLock<String> = LazyLock::new(|| {
-    let info = format!(r#"{{"name":"toolman","version":"{}"}}"#, env!("CARGO_PKG_VERSION"));
-    format!(r#""_meta":{{{}}}"#, request_members("{}", &info, None))
-});
+static META: LazyLock<String> =
+    LazyLock::new(|| format!(r#""_meta":{{{}}}"#, request_members("{}", client_info(), None)));
+
+/// As whom this program introduces itself, once that is settled.
+static CLIENT_INFO: OnceLock<String> = OnceLock::new();
+
+/// Has this program introduce itself as the one client that it speaks for; `info` is an object. To be called first.
+pub fn introduce_as(info: &str) {
+    _ = CLIENT_INFO.set(info.to_owned());
+}
+
+fn client_info() -> &'static str {
+    let own = || format!(r#"{{"name":"toolman","version":"{}"}}"#, env!("CARGO_PKG_VERSION"));
+    CLIENT_INFO.get_or_init(own)
+}
 
 /// Introduces us to a server whose wire is a pipe.
 ///
@@ -84,12 +102,13 @@ static META: LazyLock<String> = LazyLock::new(|| {
 pub async fn introduce(
     connection: &Connection,
     era: EraChoice,
+    abilities: Abilities,
     wait: Duration,
 ) -> Result<Introduction, Problem> {
     if era == EraChoice::Only(Era::Modern) {
         return discover(connection, wait).await;
     }
-    let problem = match initialize(connection, wait).await {
+    let problem = match initialize(connection, abilities, wait).await {
         Ok(introduction) => return Ok(introduction),
         Err(problem) => problem,
     };
@@ -104,12 +123,17 @@ pub async fn introduce(
 }
 
 /// The handshake of the legacy era: `initialize` and `notifications/initialized`.
-pub async fn initialize(connection: &Connection, wait: Duration) -> Result<Introduction, Problem> {
+pub async fn initialize(
+    connection: &Connection,
+    abilities: Abilities,
+    wait: Duration,
+) -> Result<Introduction, Problem> {
     connection.speak(None);
     let members = format!(
-        r#""protocolVersion":"{}","capabilities":{{"roots":{{"listChanged":true}},"sampling":{{}},"elicitation":{{}}}},"clientInfo":{{"name":"toolman","version":"{}"}}"#,
+        r#""protocolVersion":"{}","capabilities":{},"clientInfo":{}"#,
         Revision::NEWEST_LEGACY,
-        env!("CARGO_PKG_VERSION")
+        abilities.declaration(),
+        client_info()
     );
     let result = ask(connection, "initialize", &members, wait).await?;
     let introduction = read_introduction(&result).map_err(Problem::Unusable)?;

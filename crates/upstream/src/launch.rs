@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use mcp::abilities::Abilities;
 use mcp::names::UpstreamName;
 use rustix::process::{Pid, Signal, getpid, kill_process, set_child_subreaper};
 use secrets::store::{Mark, Store};
@@ -19,12 +20,13 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::process::Child;
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::connection::{Connection, Listener};
 use crate::context::Context;
 use crate::guard::{self, Bounds, Terms};
-use crate::limits::{GUARD_EXIT_MAX, SECRETS_WAIT_MAX, STDIN_CLOSE_GRACE};
+use crate::limits::{CLIENT_WAIT_MAX, GUARD_EXIT_MAX, SECRETS_WAIT_MAX, STDIN_CLOSE_GRACE};
 use crate::processes::kill_children;
 use crate::python::Worker;
 use crate::remote::Remote;
@@ -164,6 +166,8 @@ pub struct Spawner {
     veil: Arc<Veil>,
     /// The safe as it was when all its values were hidden, or could not be read.
     hidden: Arc<Mutex<Option<Mark>>>,
+    /// What servers are told that their clients can be asked for; `None` while the one client is yet to say.
+    abilities: watch::Sender<Option<Abilities>>,
     /// A variable by which the commands that are started here know who is above them.
     marker: Option<(&'static str, OsString)>,
 }
@@ -186,7 +190,8 @@ impl Spawner {
     pub fn with_secrets(guard: impl Into<OsString>, secrets: Option<Arc<Store>>) -> Arc<Spawner> {
         let (guard, children) = (guard.into(), Arc::default());
         let (veil, hidden) = (Arc::default(), Arc::default());
-        Arc::new(Spawner { guard, children, secrets, veil, hidden, marker: None })
+        let abilities = watch::Sender::new(Some(Abilities::ALL));
+        Arc::new(Spawner { guard, children, secrets, veil, hidden, abilities, marker: None })
     }
 
     /// The same, with a variable of the environment for all commands.
@@ -207,8 +212,30 @@ impl Spawner {
             secrets: self.secrets.clone(),
             veil: Arc::clone(&self.veil),
             hidden: Arc::clone(&self.hidden),
+            abilities: watch::Sender::new(Some(Abilities::ALL)),
             marker: self.marker.clone(),
         }
+    }
+
+    /// There is one client only, and servers are told what it can be asked for, once it has said so.
+    pub fn expect_client(&self) {
+        self.abilities.send_replace(None);
+    }
+
+    /// The expected client has said what it can be asked for.
+    pub fn know_client(&self, abilities: Abilities) {
+        self.abilities.send_if_modified(|known| {
+            let is_news = known.is_none();
+            known.get_or_insert(abilities);
+            is_news
+        });
+    }
+
+    /// What servers are told that their clients can be asked for: all that can be passed on, where there are several.
+    pub(crate) async fn abilities(&self) -> Abilities {
+        let mut known = self.abilities.subscribe();
+        let said = timeout(CLIENT_WAIT_MAX, known.wait_for(Option::is_some)).await;
+        said.ok().and_then(|said| *said.ok()?).unwrap_or(Abilities::ALL)
     }
 
     pub fn veil(&self) -> &Arc<Veil> {

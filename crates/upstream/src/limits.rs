@@ -168,6 +168,8 @@ pub const VEILED_MAX: usize = 10_000;
 pub const PRIVATES_MAX: usize = 64;
 /// The same where nobody has asked for them: of one server that asks clients. Further clients share.
 pub const APART_MAX: usize = 16;
+/// How long servers wait for the one client to say what it can be asked for, before they are told of everything.
+pub const CLIENT_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Such a one is closed when it was not used for this long.
 pub const PRIVATE_IDLE_MAX: Duration = Duration::from_mins(15);
 /// How long all of them may take to end.

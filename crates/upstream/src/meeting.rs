@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp::abilities::Abilities;
 use mcp::names::UpstreamName;
 use mcp::version::Era;
 
@@ -26,6 +27,8 @@ pub struct Stranger<'a> {
     pub upstream: &'a UpstreamName,
     pub remote: &'a Remote,
     pub era: EraChoice,
+    /// What it is told that our client can be asked for.
+    pub abilities: Abilities,
     /// What was found the last time, and held.
     pub known: Option<Manner>,
     pub listener: &'a (dyn Fn() -> Listener + Send + Sync),
@@ -58,7 +61,7 @@ impl Stranger<'_> {
                 Err(_) => {}
             }
         }
-        match initialize(&connection, wait).await {
+        match initialize(&connection, self.abilities, wait).await {
             Ok(introduction) => Ok(Met { connection, introduction, manner: Manner::Legacy }),
             Err(problem @ Problem::Status { status: 400 | 404 | 405, .. })
                 if self.remote.transport == Transport::Auto =>
@@ -75,7 +78,7 @@ impl Stranger<'_> {
         let listener = (self.listener)();
         let connection = Connection::open_events(self.upstream.clone(), http, listener).await?;
         let unfinished = connection.close_on_drop();
-        let introduction = initialize(&connection, wait).await?;
+        let introduction = initialize(&connection, self.abilities, wait).await?;
         unfinished.disarm();
         Ok(Met { connection, introduction, manner: Manner::Sse })
     }

@@ -28,6 +28,14 @@ use crate::python::admission::Admission;
 use crate::python::lease::Lease;
 use crate::template::Template;
 
+/// What a worker sees of our own environment, where it is set.
+const USUAL: [&str; 6] = ["PATH", "LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR"];
+/// Where a worker may write.
+const OWN: [&str; 2] = ["HOME", "TMPDIR"];
+/// The variables that tools may read without anybody declaring them.
+pub const ALWAYS_SET: [&str; 8] =
+    [USUAL[0], USUAL[1], USUAL[2], USUAL[3], USUAL[4], USUAL[5], OWN[0], OWN[1]];
+
 /// A folder of tools, and how its worker is started. Shown without values of its environment.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Worker {
@@ -146,14 +154,13 @@ impl Worker {
 
     /// All that a worker sees of an environment: what is declared, and what programs need to run at all.
     pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
-        let usual = ["PATH", "LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR"];
-        let usual =
-            usual.into_iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
+        let usual = USUAL.into_iter();
+        let usual = usual.filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
         let declared = self.env.iter();
         let declared =
             declared.filter_map(|(name, value)| Some((name.into(), value.plain()?.into())));
         // What programs keep for themselves goes where nobody else looks.
-        let own = ["HOME", "TMPDIR"].map(|name| (name.into(), self.scratch.clone().into()));
+        let own = OWN.map(|name| (name.into(), self.scratch.clone().into()));
         usual.chain(own).chain(declared).collect()
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use mcp::abilities::Abilities;
 use mcp::rpc::{Outcome, Raw};
 use tokio::sync::{mpsc, oneshot};
 
@@ -13,6 +14,8 @@ use crate::context::Context;
 #[derive(Clone)]
 pub struct Relay {
     pub who: Who,
+    /// What may be asked of the client.
+    pub abilities: Abilities,
     /// What the client has said for servers of its own.
     pub context: Option<Arc<Context>>,
     /// Whether each call has a way of its own, so that what is one call's must not go another's.

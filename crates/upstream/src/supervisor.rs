@@ -33,7 +33,7 @@ use crate::answer::Answer;
 use crate::connection::{Call, Connection};
 use crate::context::Context;
 use crate::conversation::read_list;
-pub use crate::conversation::{EraChoice, ITSELF, Introduction};
+pub use crate::conversation::{EraChoice, ITSELF, Introduction, introduce_as};
 use crate::error::Error;
 use crate::hearing::Watched;
 use crate::launch::{Launch, Spawner};

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-use super::{Runtime, Set, Site, node, python};
+use super::{Runtime, Set, Site, check_owned, home, node, python};
 
 /// A folder that is removed with the test.
 struct Scratch(PathBuf);
@@ -16,7 +16,7 @@ impl Scratch {
         Scratch(directory)
     }
 
-    fn set(&self) -> Set {
+    fn set(&self) -> Set<'static> {
         let manifest = self.0.join("pins.txt");
         fs::write(&manifest, "mcp==1.0.0\n").unwrap();
         let directory = self.0.join("set");
@@ -32,7 +32,7 @@ impl Drop for Scratch {
 }
 
 /// A set that was installed to its end.
-fn finished(scratch: &Scratch) -> (Site, Set) {
+fn finished(scratch: &Scratch) -> (Site, Set<'static>) {
     let site = Site::open(&scratch.0).unwrap();
     let set = scratch.set();
     set.clear().unwrap();
@@ -100,6 +100,20 @@ fn set_that_an_install_was_killed_in_is_stale_and_cleared() {
     assert!(!set.is_whole(&site));
     set.clear().unwrap();
     assert!(fs::read_dir(&set.directory).unwrap().next().is_none());
+}
+
+#[test]
+fn peers_behind_a_link_are_used_but_never_replaced() {
+    let scratch = Scratch::new("linked");
+    let (own, other) = (scratch.0.join("own"), scratch.0.join("other/target/peers"));
+    fs::create_dir_all(own.join("target")).unwrap();
+    fs::create_dir_all(&other).unwrap();
+    std::os::unix::fs::symlink(&other, own.join("target/peers")).unwrap();
+    assert_eq!(home(&own).unwrap(), other.canonicalize().unwrap());
+    assert_eq!(check_owned(&own, &[]), Ok(()));
+    let refused = check_owned(&own, &["sdk1", "npm"]).unwrap_err();
+    assert!(refused.contains("is a link, and these peers behind it are missing"), "{refused}");
+    assert_eq!(check_owned(&scratch.0.join("other"), &["sdk1"]), Ok(()));
 }
 
 #[test]

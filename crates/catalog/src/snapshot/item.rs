@@ -9,10 +9,10 @@ use mcp::json;
 use mcp::names::{NamespacedName, UriStyle};
 use mcp::rpc::Raw;
 use mcp::text::{first_words, is_hidden};
-use mcp::uri_template::UriTemplate;
 
 use super::shelf::Draft;
-use super::{Offer, Origin, Rules};
+use super::{Origin, Rules};
+use crate::expansion::Template;
 use crate::naming::Renamed;
 use crate::profile::Naming;
 use crate::ref_id::{RefId, legacy};
@@ -44,18 +44,11 @@ pub struct Item {
     pub toolsets: Vec<ToolsetPlace>,
     /// The arguments of a tool that are mirrored into header fields.
     pub param_headers: Vec<ParamHeader>,
-    template: Option<Template>,
+    pub(crate) template: Option<Template>,
     /// The definition as the upstream gave it.
     source: Raw,
     ref_id: OnceLock<RefId>,
     legacy_hashes: OnceLock<Vec<String>>,
-}
-
-#[derive(Clone, Debug)]
-struct Template {
-    matcher: UriTemplate,
-    /// What may stand before an expanded URI, longest first.
-    prefixes: Vec<String>,
 }
 
 impl Item {
@@ -129,10 +122,8 @@ impl Item {
             starts_on: rules.starts_on.matches(offer.upstream, &names),
             toolsets: draft.toolsets.clone(),
             param_headers: definition.param_headers().to_vec(),
-            template: (kind == Kind::Template).then(|| Template {
-                matcher: UriTemplate::parse(definition.name()),
-                prefixes: prefixes(offer),
-            }),
+            template: (kind == Kind::Template)
+                .then(|| Template::of(definition, offer, draft.uri_style)),
             source: definition.raw().clone(),
             ref_id: OnceLock::new(),
             legacy_hashes: OnceLock::new(),
@@ -147,16 +138,6 @@ impl Item {
     pub(super) fn at(&self, place: usize) -> Item {
         Item { place, ..self.clone() }
     }
-
-    /// What a template has before an expanded URI, and the URI that its upstream knows.
-    pub(super) fn expanded<'u>(&self, uri: &'u str) -> Option<(usize, &'u str)> {
-        let template = self.template.as_ref()?;
-        let bare = |prefix: &String| uri.strip_prefix(prefix.as_str());
-        let mut bare = template.prefixes.iter().filter_map(bare);
-        let bare = bare.find(|bare| template.matcher.fits(bare))?;
-        let prefixed = uri.len() - bare.len();
-        Some((prefixed + template.matcher.literal_len(), bare))
-    }
 }
 
 /// The names that it has for other clients, where its own does not fit all of them.
@@ -169,16 +150,6 @@ fn also(kind: Kind, draft: &Draft<'_>) -> Box<[NamespacedName]> {
     let namings = [Naming::PROTOCOL, Naming::ENDPOINT].into_iter();
     let misfitting = namings.filter(|naming| naming.misfit(kind, canonical).is_some());
     misfitting.map(|naming| naming.fit(kind, canonical, &draft.identity())).collect()
-}
-
-fn prefixes(offer: &Offer<'_>) -> Vec<String> {
-    let mut prefixes: Vec<String> =
-        UriStyle::ALL.iter().map(|style| offer.namespace.prefix(*style)).collect();
-    prefixes.push(format!("{}_", offer.upstream));
-    prefixes.push(String::new());
-    prefixes.sort_by_key(|prefix| std::cmp::Reverse(prefix.len()));
-    prefixes.dedup();
-    prefixes
 }
 
 /// A description on one line without hidden characters, cut at the last word within [`SUMMARY_CHARS`].

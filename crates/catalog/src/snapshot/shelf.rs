@@ -41,6 +41,7 @@ pub struct Draft<'a> {
     pub renamed: Option<Renamed>,
     /// Whether its server has another item, listed before, that it calls the same.
     is_second: bool,
+    pub uri_style: UriStyle,
     pub definition: &'a Definition,
     pub offer: &'a Offer<'a>,
     pub toolsets: Vec<ToolsetPlace>,
@@ -243,6 +244,7 @@ impl<'a> Draft<'a> {
             canonical,
             renamed: None,
             is_second: false,
+            uri_style: naming.uri_style,
             definition,
             offer,
             toolsets: offer.toolset.map(|(place, _)| place).into_iter().collect(),

@@ -7,6 +7,7 @@ use mcp::names::UriStyle;
 
 use super::item::summarize;
 use super::{Catalog, Lookup};
+use crate::expansion::Expansion;
 use crate::testing::{catalog, catalog_with};
 
 fn render(catalog: &Catalog) -> String {
@@ -106,9 +107,9 @@ fn both_uri_styles_are_read_whichever_is_shown() {
             assert!(item.starts_on);
         }
         for asked in ["my_ns_p://7", "my-ns+p://7", "p://7"] {
-            assert_eq!(catalog.expanded_from(asked, |_| true).unwrap().1, "p://7");
+            assert_eq!(expanded(&catalog, asked), "my_ns `p://{id}` p://7");
         }
-        assert!(catalog.expanded_from("other_p://7", |_| true).is_none());
+        assert_eq!(expanded(&catalog, "other_p://7"), "unknown");
     }
 }
 
@@ -116,11 +117,35 @@ fn both_uri_styles_are_read_whichever_is_shown() {
 fn template_with_more_fixed_text_is_meant() {
     // TA-49
     let catalog = catalog("a: p://{x} p://{x}/raw p://{+rest}", &[]);
-    let from =
-        |uri| catalog.expanded_from(uri, |_| true).map(|(item, _)| item.origin.name.to_string());
-    assert_eq!(from("a_p://1/raw").as_deref(), Some("p://{x}/raw"));
-    assert_eq!(from("a_p://1/2/3").as_deref(), Some("p://{+rest}"));
-    assert_eq!(from("a_q://1"), None);
+    assert_eq!(expanded(&catalog, "a_p://1/raw"), "a `p://{x}/raw` p://1/raw");
+    assert_eq!(expanded(&catalog, "a_p://1/2/3"), "a `p://{+rest}` p://1/2/3");
+    assert_eq!(expanded(&catalog, "a_q://1"), "unknown");
+}
+
+#[test]
+fn bare_uri_that_fits_templates_of_several_upstreams_means_none() {
+    let catalog =
+        catalog("aa: p://{x} q://{x}\nbb: p://{x} p://1/{x}\none/: s://{x}\ntwo: s://{x}", &[]);
+    assert_eq!(expanded(&catalog, "bb_p://7"), "bb `p://{x}` p://7");
+    assert_eq!(expanded(&catalog, "p://7"), "aa or bb");
+    assert_eq!(expanded(&catalog, "p://1/2"), "bb `p://1/{x}` p://1/2", "no other fits");
+    assert_eq!(expanded(&catalog, "q://7"), "aa `q://{x}` q://7");
+    // A name that is shown is no alias.
+    assert_eq!(expanded(&catalog, "s://7"), "one `s://{x}` s://7");
+}
+
+fn expanded(catalog: &Catalog, uri: &str) -> String {
+    match catalog.expanded_from(uri, |_| true) {
+        Expansion::Found((item, bare)) => {
+            format!("{} `{}` {bare}", item.origin.upstream, item.origin.name)
+        }
+        Expansion::Ambiguous(rivals) => {
+            let names: Vec<_> =
+                rivals.iter().map(|(item, _)| item.origin.upstream.as_str()).collect();
+            names.join(" or ")
+        }
+        Expansion::Unknown => "unknown".into(),
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! giving a client another selection, is done elsewhere. HT-25 to HT-33
 
 mod definitions;
+mod named;
 
 use std::collections::BTreeMap;
 
@@ -33,15 +34,14 @@ pub enum Wish {
 }
 
 /// A tool as a model names it.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Clone, Debug, Default)]
 pub struct Named {
     pub namespaced_name: Option<String>,
     pub ref_id: Option<String>,
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object")]
 struct BuildArguments {
     name: String,
     tools: Vec<Named>,
@@ -51,13 +51,13 @@ struct BuildArguments {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 struct NameArguments {
     name: String,
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 struct DeleteArguments {
     name: String,
     #[serde(default)]
@@ -65,14 +65,14 @@ struct DeleteArguments {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object")]
 struct AnnotateArguments {
     tool_ref: Named,
     notes: Vec<NoteArguments>,
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with `name` and `note`")]
 struct NoteArguments {
     name: String,
     note: String,

@@ -98,6 +98,17 @@ fn inactive_item_is_refused_with_guidance() {
 }
 
 #[test]
+fn bare_uri_of_a_listed_resource_that_another_template_fits_is_refused() {
+    let view = view("aa: r://a\nbb: r://{x}\none/: r://c", &[], Inactive::Hidden);
+    let refused = |uri| view.resolve_uri(uri).unwrap_err().to_string();
+    assert_eq!(
+        refused("r://a"),
+        "`r://a` could mean more than one resource; use one of `aa_r://a`, `bb_r://a`"
+    );
+    assert!(refused("r://c").starts_with("resource `r://c` is not active"), "its name is meant");
+}
+
+#[test]
 fn unknown_item_is_refused_with_near_names() {
     // TA-44, TA-51
     refused("git_lgo", "no tool is named `git_lgo`; did you mean `git_log`?");

@@ -133,7 +133,7 @@ pub fn read(
         .get("name")
         .and_then(|value| Some((name::<UpstreamName>(&value, faults)?, value.at())));
     let names = (written, namespace.unwrap_or_default());
-    let keys = Keys { cwd: "cwd", splits_commands: true };
+    let keys = Keys { cwd: "cwd", splits_commands: true, is_shared: false };
     Some(draft(value, section, names, keys, (position, circumstances), faults))
 }
 
@@ -143,6 +143,8 @@ struct Keys {
     cwd: &'static str,
     /// Whether a command without `args` is one for the shell.
     splits_commands: bool,
+    /// Whether a client may keep keys of its own beside ours.
+    is_shared: bool,
 }
 
 /// A server that has its name as a key, and its namespace with it.
@@ -150,7 +152,7 @@ pub fn read_named(
     key: &str,
     value: &Value<'_>,
     position: usize,
-    circumstances: Circumstances<'_>,
+    (circumstances, is_shared): (Circumstances<'_>, bool),
     faults: &mut Faults<'_>,
 ) -> Option<Draft> {
     let mut section = value.section("in a server", faults)?;
@@ -163,7 +165,7 @@ pub fn read_named(
             return None;
         }
     };
-    let keys = Keys { cwd: "workingDirectory", splits_commands: false };
+    let keys = Keys { cwd: "workingDirectory", splits_commands: false, is_shared };
     let of = Of::ItemsOf(key.into());
     let tools = section.get("tools").map(|value| patterns_of(&value, Some(&of), faults));
     let mut draft = draft(value, section, names, keys, (position, circumstances), faults);
@@ -242,7 +244,7 @@ fn draft(
         written: value.json().as_object().cloned().unwrap_or_default(),
         tools: None,
     };
-    section.close(&TOP_KEYS, faults);
+    section.shared(keys.is_shared).close(&TOP_KEYS, faults);
     draft
 }
 

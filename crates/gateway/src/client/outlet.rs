@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use foldhash::fast::FixedState;
+use mcp::abilities::Abilities;
 use mcp::json;
 use mcp::log_level::LogLevel;
 use mcp::modern::Envelope;
@@ -58,7 +59,10 @@ impl Outlet {
             Upcall::Ask(_) => false,
         };
         let who = Who { client, program: program(envelope) };
-        let relay = Relay { who, context, is_per_call: true, deliver: Arc::new(deliver) };
+        // Nothing can be asked of a modern client yet.
+        let abilities = Abilities::NONE;
+        let relay =
+            Relay { who, abilities, context, is_per_call: true, deliver: Arc::new(deliver) };
         Outlet { relay, outbox, takes_pieces: false, heard: None }
     }
 
@@ -132,7 +136,8 @@ impl Client {
         let context = self.context.clone();
         let deliver = Arc::new(deliver);
         let who = Who { client: self.id, program: 0 };
-        let relay = Relay { who, context, is_per_call: false, deliver };
+        let abilities = self.abilities();
+        let relay = Relay { who, abilities, context, is_per_call: false, deliver };
         Outlet { relay, outbox, takes_pieces: false, heard: None }
     }
 }

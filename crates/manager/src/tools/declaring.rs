@@ -9,11 +9,11 @@ use secrets::names::Key;
 use serde_json::{Value, json};
 
 use super::files::advice;
-use super::{Described, Effect, object, text};
+use super::{Described, Effect, text};
 use crate::desk::Desk;
 use crate::error::Error;
 
-const FILE: &str = "tooldock.yaml";
+pub const FILE: &str = "tooldock.yaml";
 
 pub fn tools(desk: &Arc<Desk>) -> Vec<Tool> {
     vec![declare_secret(desk)]
@@ -23,25 +23,16 @@ fn declare_secret(desk: &Arc<Desk>) -> Tool {
     Described {
         name: "declare_secret",
         title: "Declare that a namespace needs a secret",
-        description: "Name a secret in the tooldock.yaml of a namespace (which is made if it is not there), so that its \
-            tools find the value in os.environ. A tool sees no secret that is not declared. This takes a name, never \
-            a value.\n\nReturns declared (true), key, namespace and secrets (all names that are declared now). If \
-            \"pending\" is true, a person must approve first: tell the user the command in \"next\".\n\nNext: \
-            `check_secrets`, then `prepare_secret` for what is missing.",
+        description: "Name a secret in the tooldock.yaml of a namespace, so that its tools find the value in \
+            os.environ: a tool sees no other. Takes a name, never a value. Returns declared and secrets (all \
+            that are); if \"pending\" is true, tell the user the command in \"next\". Next: check_secrets.",
         effect: Effect::Writes,
         input: json!({
-            "namespace": {"type": "string", "description": "The namespace whose tools need the secret"},
-            "key": {"type": "string", "description": "Name of the secret, such as \"GITHUB_TOKEN\""},
+            "namespace": {"type": "string"},
+            "key": {"type": "string", "description": "Such as \"GITHUB_TOKEN\""},
         }),
         required: &["namespace", "key"],
-        output: object(
-            &json!({
-                "declared": {"type": "boolean"}, "key": {"type": "string"}, "namespace": {"type": "string"},
-                "secrets": {"type": "array", "items": {"type": "string"}},
-                "pending": {"type": "boolean"}, "next": {"type": "string"},
-            }),
-            &["declared", "key", "namespace", "secrets"],
-        ),
+        output: ("declared", "boolean"),
     }
     .does(desk, |desk, arguments| async move { declare(&desk, &arguments) })
 }

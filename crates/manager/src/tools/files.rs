@@ -7,7 +7,7 @@ use gateway::own_tools::Tool;
 use serde_json::{Value, json};
 use upstream::python::scan::Source;
 
-use super::{Described, Effect, list, object, text};
+use super::{Described, Effect, LIST, text};
 use crate::desk::Desk;
 use crate::error::Error;
 use crate::history::{Author, History};
@@ -16,15 +16,12 @@ use crate::limits::FILE_BYTES_MAX;
 use crate::names::FileName;
 
 pub fn tools(desk: &Arc<Desk>) -> Vec<Tool> {
-    let write = Writing {
-        name: "write_tool",
-        title: "Write a file of tools",
-        first: "Write a Python file of tools into a namespace; a file of that name is replaced.",
-    };
+    let write =
+        Writing { name: "write_tool", title: "Write a file of tools", description: HOW_TO_WRITE };
     let generate = Writing {
         name: "generate_tool",
         title: "Write a translated file of tools",
-        first: "The same as `write_tool`, under the name used when tools of another language are translated to Python.",
+        description: "The same as write_tool (see there), under the name used when tools of another language are translated.",
     };
     vec![
         list_tools(desk),
@@ -36,44 +33,48 @@ pub fn tools(desk: &Arc<Desk>) -> Vec<Tool> {
 }
 
 fn namespace_argument() -> Value {
-    json!({"type": "string", "description": "The namespace, such as \"github\"; see list_namespaces"})
+    json!({"type": "string"})
 }
 
 fn filename_argument() -> Value {
-    json!({"type": "string", "description": "The Python file, such as \"issues.py\""})
+    json!({"type": "string", "description": "Such as \"issues.py\""})
 }
 
 fn list_tools(desk: &Arc<Desk>) -> Tool {
     Described {
         name: "list_tools",
         title: "List the tools of a namespace",
-        description: "List the tools that the files of one namespace define. Use it to see what there is before you \
-            change it.\n\nReturns a list; for each tool its name, its description (from the docstring) and the \
-            filename it is defined in. It shows the files as they are now: the core serves them after `reload_core`.\
-            \n\nNext: `get_tool_source` to read a file.",
+        description: "List the tools that the files of a namespace define: name, description, filename, and \
+            \"pending\": true for those in files that wait for a person's approval and are not served. The core \
+            serves the others after reload_core. Next: get_tool_source.",
         effect: Effect::Reads,
         input: json!({"namespace": namespace_argument()}),
         required: &["namespace"],
-        output: list(&object(
-            &json!({
-                "name": {"type": "string"}, "description": {"type": "string"}, "filename": {"type": "string"},
-            }),
-            &["name", "description", "filename"],
-        )),
+        output: LIST,
     }
     .does(desk, |desk, arguments| async move {
         let folder = desk.folder(text(&arguments, "namespace"))?;
-        if folder.sources.is_empty() {
+        let waiting = inspection::waiting(&desk, folder.name.as_str())?;
+        if folder.sources.is_empty() && waiting.is_empty() {
             return Ok(json!([]));
         }
         let interpreter = desk.interpreter(folder.manifest.python.as_deref()).await?;
-        let found = desk.read_sources(&interpreter, &folder.sources).await?;
-        let rows = folder.sources.iter().zip(&found).flat_map(|(source, findings)| {
-            inspection::tools(findings).into_iter().map(move |tool| {
-                json!({"name": tool.name, "description": tool.description, "filename": source.file})
-            })
-        });
-        Ok(rows.collect())
+        let mut rows = Vec::new();
+        for (sources, is_pending) in [(&folder.sources, false), (&waiting, true)] {
+            let found = desk.read_sources(&interpreter, sources).await?;
+            for (source, findings) in sources.iter().zip(&found) {
+                rows.extend(inspection::tools(findings).into_iter().map(|tool| {
+                    let mut row = json!({
+                        "name": tool.name, "description": tool.description, "filename": source.file,
+                    });
+                    if is_pending {
+                        row["pending"] = true.into();
+                    }
+                    row
+                }));
+            }
+        }
+        Ok(Value::Array(rows))
     })
 }
 
@@ -81,19 +82,13 @@ fn get_tool_source(desk: &Arc<Desk>) -> Tool {
     Described {
         name: "get_tool_source",
         title: "Read a file of tools",
-        description: "Read the full Python source of a file of tools. Use it before you change a tool: `write_tool` \
-            replaces the whole file.\n\nReturns filename, source, written_by (\"model\" or \"person\") and pending \
-            (true if what you see waits for a person's approval and is not served yet).",
+        description: "Read a file of tools, before you change it: write_tool replaces the whole file. Returns \
+            filename, source, written_by (\"model\" or \"person\") and pending (it waits for approval, and is \
+            not served).",
         effect: Effect::Reads,
         input: json!({"namespace": namespace_argument(), "filename": filename_argument()}),
         required: &["namespace", "filename"],
-        output: object(
-            &json!({
-                "filename": {"type": "string"}, "source": {"type": "string"},
-                "written_by": {"enum": ["model", "person"]}, "pending": {"type": "boolean"},
-            }),
-            &["filename", "source"],
-        ),
+        output: ("filename", "string"),
     }
     .does(desk, |desk, arguments| async move {
         let namespace = desk.namespace(text(&arguments, "namespace"))?;
@@ -115,60 +110,41 @@ fn get_tool_source(desk: &Arc<Desk>) -> Tool {
 struct Writing {
     name: &'static str,
     title: &'static str,
-    first: &'static str,
+    description: &'static str,
 }
 
-const HOW_TO_WRITE: &str = r#"
+const HOW_TO_WRITE: &str = r#"Write a Python file of tools into a namespace; a file of that name is replaced. NOT written if it is no valid Python, no function has @tool, a parameter of a tool has no type hint or a tool has no docstring. Follow this pattern (more in get_tool_template):
 
-The code is checked first, and NOT written if
-1. it is no valid Python,
-2. no function has the decorator @tool,
-3. a parameter of a tool has no type hint,
-4. a tool has no docstring.
+from fastmcp.tools import tool
 
-Follow this pattern exactly (more in `get_tool_template`):
+@tool
+async def my_tool(param: str, count: int = 10) -> dict:
+    """What this tool does.
 
-    from fastmcp.tools import tool
+    Args:
+        param: What it is for.
+        count: What it controls.
+    """
+    return {"result": "value"}
 
-    @tool
-    async def my_tool(param: str, count: int = 10) -> dict:
-        """Clear description of what this tool does.
+Never write the value of a secret: read os.environ["NAME"], and call declare_secret and prepare_secret.
 
-        Args:
-            param: What this parameter is for.
-            count: What this parameter controls. Defaults to 10.
-        """
-        return {"result": "value"}
-
-Secrets: never write a value into the code. Read it with os.environ["NAME"], name it with `declare_secret`, and see `prepare_secret`.
-
-Returns {"written": true, "filename", "tools_found"} or {"written": false, "error", "details"}; details gives file:line:column of every problem: correct the code and call again. If "pending" is true, a person must approve the file first: tell the user the command in "next".
-
-Next: call `reload_core`, then `test_tool`."#;
+Returns written, filename, tools_found and warnings, or error and details (file:line:column of each problem): then correct the code and call again. If "pending" is true, tell the user the command in "next". Next: reload_core, test_tool."#;
 
 impl Writing {
     fn tool(self, desk: &Arc<Desk>) -> Tool {
-        let description = format!("{}{HOW_TO_WRITE}", self.first);
         Described {
             name: self.name,
             title: self.title,
-            description: &description,
+            description: self.description,
             effect: Effect::Writes,
             input: json!({
                 "namespace": namespace_argument(),
-                "filename": {"type": "string", "description": "File to write, ending in .py, such as \"issues.py\""},
-                "code": {"type": "string", "description": "The complete Python source of the file"},
+                "filename": {"type": "string", "description": "Such as \"issues.py\""},
+                "code": {"type": "string", "description": "The whole file"},
             }),
             required: &["namespace", "filename", "code"],
-            output: object(
-                &json!({
-                    "written": {"type": "boolean"}, "filename": {"type": "string"},
-                    "tools_found": {"type": "array", "items": {"type": "string"}},
-                    "pending": {"type": "boolean"}, "next": {"type": "string"},
-                    "error": {"type": "string"}, "details": {"type": "string"},
-                }),
-                &["written"],
-            ),
+            output: ("written", "boolean"),
         }
         .does(desk, |desk, arguments| async move { write(&desk, &arguments).await })
     }
@@ -189,14 +165,20 @@ async fn write(desk: &Desk, arguments: &Value) -> Result<Value, Error> {
     }
     let interpreter = desk.interpreter(folder.manifest.python.as_deref()).await?;
     let source = Source { file: file.as_str().to_owned(), text: code.to_owned() };
-    let names = match inspection::inspect(desk, &interpreter, source).await? {
-        Ok(names) => names,
+    let found = match inspection::inspect(desk, &interpreter, source).await? {
+        Ok(found) => found,
         Err(refusal) => return refused(refusal.error, &refusal.details),
     };
+    let names: Vec<_> = inspection::tools(&found).into_iter().map(|tool| tool.name).collect();
+    let warnings =
+        inspection::remarks(desk, &interpreter, &folder, (file.as_str(), &found)).await?;
     let mut answer = json!({"written": true, "filename": file.as_str(), "tools_found": names});
     let next = submit(desk, folder.name.as_str(), file.as_str(), code)?;
     answer["pending"] = next.is_some().into();
     answer["next"] = next.unwrap_or_else(|| "call reload_core, then test_tool".to_owned()).into();
+    if !warnings.is_empty() {
+        answer["warnings"] = warnings.into();
+    }
     Ok(answer)
 }
 
@@ -211,10 +193,9 @@ pub fn advice(desk: &Desk, namespace: &str, file: &str) -> Option<String> {
     if desk.approval == Approval::Auto {
         return None;
     }
-    let data = super::quoted(&desk.data.path().display().to_string());
     Some(format!(
-        "it is not served yet: a person must look at it; tell the user to run: toolman approve \
-         {namespace}/{file} --data-dir {data}, and call reload_core afterwards"
+        "it is not served yet: a person must look at it; tell the user to run: {}, and call reload_core afterwards",
+        desk.command(&format!("approve {namespace}/{file}"))
     ))
 }
 
@@ -222,15 +203,12 @@ fn delete_tool(desk: &Arc<Desk>) -> Tool {
     Described {
         name: "delete_tool",
         title: "Delete a file of tools",
-        description: "Delete a Python file from a namespace, with all tools defined in it. Ask the user before you call \
-            this.\n\nReturns deleted (true) and filename. Call `reload_core` next; until then the tools are served.",
+        description: "Delete a Python file, with all tools in it. Ask the user first. Served until reload_core. \
+            Returns deleted and filename.",
         effect: Effect::Destroys,
         input: json!({"namespace": namespace_argument(), "filename": filename_argument()}),
         required: &["namespace", "filename"],
-        output: object(
-            &json!({"deleted": {"type": "boolean"}, "filename": {"type": "string"}, "next": {"type": "string"}}),
-            &["deleted", "filename"],
-        ),
+        output: ("deleted", "boolean"),
     }
     .does(desk, |desk, arguments| async move {
         let namespace = desk.namespace(text(&arguments, "namespace"))?;

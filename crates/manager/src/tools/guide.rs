@@ -6,7 +6,7 @@ use config::dock::Approval;
 use gateway::own_tools::Tool;
 use serde_json::json;
 
-use super::{Described, Effect, object};
+use super::{Described, Effect};
 use crate::desk::Desk;
 
 /// What clients are told when they connect.
@@ -68,19 +68,13 @@ fn get_started(desk: &Arc<Desk>) -> Tool {
     Described {
         name: "get_started",
         title: "Get started",
-        description: "Read this first: how to make, change and test tools here, step by step, and what to do about \
-            secrets. Takes no arguments. Returns guide (text), approval (\"auto\": what you write is served after a \
-            reload; \"required\": a person must approve it first) and next.",
+        description: "Read this first: how to make, change and test tools here, and what to do about secrets. \
+            Returns guide, approval (\"auto\": what you write is served after a reload; \"required\": a person \
+            approves it first) and next.",
         effect: Effect::Reads,
         input: json!({}),
         required: &[],
-        output: object(
-            &json!({
-                "guide": {"type": "string"}, "approval": {"enum": ["auto", "required"]},
-                "next": {"type": "string"},
-            }),
-            &["guide", "approval", "next"],
-        ),
+        output: ("guide", "string"),
     }
     .does(desk, |desk, _| async move {
         let approval = match desk.approval {
@@ -95,19 +89,12 @@ fn get_tool_template(desk: &Arc<Desk>) -> Tool {
     Described {
         name: "get_tool_template",
         title: "Show how a file of tools looks",
-        description: "Get a complete example of a Python file of tools that `write_tool` accepts: imports, decorator, \
-            type hints, docstring, a secret. Copy it and change names and code. Takes no arguments. Returns filename, \
-            code and rules.",
+        description: "A complete file of tools that write_tool accepts: imports, decorator, type hints, \
+            docstring, a secret. Returns filename, code and rules.",
         effect: Effect::Reads,
         input: json!({}),
         required: &[],
-        output: object(
-            &json!({
-                "filename": {"type": "string"}, "code": {"type": "string"},
-                "rules": {"type": "array", "items": {"type": "string"}},
-            }),
-            &["filename", "code", "rules"],
-        ),
+        output: ("filename", "string"),
     }
     .does(desk, |_, _| async move {
         Ok(json!({

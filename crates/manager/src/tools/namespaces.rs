@@ -6,7 +6,7 @@ use gateway::own_tools::Tool;
 use serde_json::{Value, json};
 
 use super::secrets::{Standing, standing};
-use super::{Described, Effect, list, object, text};
+use super::{Described, Effect, LIST, text};
 use crate::desk::Desk;
 use crate::error::Error;
 use crate::limits::FILE_BYTES_MAX;
@@ -20,23 +20,13 @@ fn list_namespaces(desk: &Arc<Desk>) -> Tool {
     Described {
         name: "list_namespaces",
         title: "List namespaces",
-        description: "List all namespaces (folders of Python tools). Use this first, to see what is installed. Takes \
-            no arguments.\n\nReturns a list; for each namespace:\n- name: such as \"github\"\n- tool_count: how many \
-            tools its files define\n- has_requirements: whether it has a requirements.txt\n- secrets_status: \"ok\" \
-            (all are set), \"missing\", \"placeholders\" (a person has yet to set some) or \"no_secrets_needed\"\n\n\
-            Next: `list_tools` for one of them, or `create_namespace` for a new one.",
+        description: "List all namespaces (folders of Python tools): name, tool_count, has_requirements, \
+            secrets_status (\"ok\", \"missing\", \"placeholders\": a person has yet to set some, or \
+            \"no_secrets_needed\"). Next: list_tools or create_namespace.",
         effect: Effect::Reads,
         input: json!({}),
         required: &[],
-        output: list(&object(
-            &json!({
-                "name": {"type": "string"},
-                "tool_count": {"type": "integer"},
-                "has_requirements": {"type": "boolean"},
-                "secrets_status": {"enum": ["ok", "missing", "placeholders", "no_secrets_needed"]},
-            }),
-            &["name", "tool_count", "has_requirements", "secrets_status"],
-        )),
+        output: LIST,
     }
     .does(desk, |desk, _| async move { listed(&desk).await })
 }
@@ -60,12 +50,12 @@ async fn listed(desk: &Desk) -> Result<Value, Error> {
         let requirements = format!("{name}/requirements.txt");
         let has_requirements =
             matches!(desk.tools.read(&requirements, FILE_BYTES_MAX), Ok(Some(_)));
-        let Standing { satisfied, missing, placeholders } = standing(folder, &statuses);
+        let Standing { satisfied, missing, placeholders, defaults } = standing(folder, &statuses);
         let secrets_status = if !missing.is_empty() {
             "missing"
         } else if !placeholders.is_empty() {
             "placeholders"
-        } else if satisfied.is_empty() {
+        } else if satisfied.is_empty() && defaults.is_empty() {
             "no_secrets_needed"
         } else {
             "ok"
@@ -82,17 +72,12 @@ fn create_namespace(desk: &Arc<Desk>) -> Tool {
     Described {
         name: "create_namespace",
         title: "Create a namespace",
-        description: "Create a new, empty namespace: a folder for files of Python tools.\n\nSteps:\n1. Call this with \
-            a name of lowercase letters, digits and hyphens, such as \"github\" or \"my-tools\". \"_system\" is \
-            reserved.\n2. Add tools with `write_tool`.\n3. Call `reload_core` to serve them.\n\nReturns created (true) \
-            and path. Fails if the name is taken (the path is told) or is not allowed.",
+        description: "Create an empty namespace: a folder for files of Python tools. Fails if the name is taken \
+            or not allowed (\"_system\" is reserved). Returns created and path. Next: write_tool, reload_core.",
         effect: Effect::Writes,
-        input: json!({"name": {"type": "string", "description": "Name of the new namespace, such as \"github\""}}),
+        input: json!({"name": {"type": "string", "description": "Lowercase letters, digits and hyphens, such as \"github\""}}),
         required: &["name"],
-        output: object(
-            &json!({"created": {"type": "boolean"}, "path": {"type": "string"}, "next": {"type": "string"}}),
-            &["created", "path"],
-        ),
+        output: ("created", "boolean"),
     }
     .does(desk, |desk, arguments| async move {
         let namespace = NamespaceName::parse(text(&arguments, "name"))?;
@@ -112,16 +97,12 @@ fn delete_namespace(desk: &Arc<Desk>) -> Tool {
     Described {
         name: "delete_namespace",
         title: "Delete a namespace",
-        description: "Delete a namespace: all its files and its installed packages. Only a person can bring it back, so ask the \
-            user before you call this. \"_system\" can't be deleted.\n\nReturns deleted (true) and name. The namespace is served until \
-            you call `reload_core`, so call that next.",
+        description: "Delete a namespace with all its files and packages. Only a person can bring it back: ask \
+            the user first. Served until reload_core. Returns deleted and name.",
         effect: Effect::Destroys,
-        input: json!({"name": {"type": "string", "description": "The namespace to delete"}}),
+        input: json!({"name": {"type": "string"}}),
         required: &["name"],
-        output: object(
-            &json!({"deleted": {"type": "boolean"}, "name": {"type": "string"}, "next": {"type": "string"}}),
-            &["deleted", "name"],
-        ),
+        output: ("deleted", "boolean"),
     }
     .does(desk, |desk, arguments| async move { deleted(&desk, text(&arguments, "name")) })
 }

@@ -10,7 +10,7 @@ use upstream::python::environment::{Environment, Interpreter, Wish};
 use upstream::python::requirements::{check_requirement, requirements};
 
 use super::files::advice;
-use super::{Described, Effect, object, text};
+use super::{Described, Effect, text};
 use crate::desk::Desk;
 use crate::error::Error;
 use crate::limits::{EDITS_MAX, FILE_BYTES_MAX, PACKAGES_MAX};
@@ -29,32 +29,21 @@ pub fn tools(desk: &Arc<Desk>) -> Vec<Tool> {
 }
 
 fn namespace_argument() -> Value {
-    json!({"type": "string", "description": "The namespace, such as \"github\""})
-}
-
-fn strings() -> Value {
-    json!({"type": "array", "items": {"type": "string"}})
+    json!({"type": "string"})
 }
 
 fn install_requirements(desk: &Arc<Desk>) -> Tool {
     Described {
         name: "install_requirements",
         title: "Install the packages of a namespace",
-        description: "Install all Python packages that the requirements.txt of a namespace names, into the environment \
-            of that namespace alone. This can take a minute. `reload_core` does the same by itself when the file has \
-            changed; use this to see errors at once.\n\nReturns {\"installed\": true, \"namespace\", \"packages\"} or \
-            {\"installed\": false, \"error\", \"details\"}; after a failure the former packages stay in use.\n\nNext: \
-            call `reload_core`, so that the tools run with them.",
+        description: "Install what requirements.txt names into the environment of the namespace. May take a \
+            minute; reload_core does it too, but here you see errors at once. Returns installed and packages, or \
+            error and details: then the former packages stay. If \"pending\" is true, a newer list waits for a \
+            person. Next: reload_core.",
         effect: Effect::Fetches,
         input: json!({"namespace": namespace_argument()}),
         required: &["namespace"],
-        output: object(
-            &json!({
-                "installed": {"type": "boolean"}, "namespace": {"type": "string"}, "packages": strings(),
-                "error": {"type": "string"}, "details": {"type": "string"},
-            }),
-            &["installed"],
-        ),
+        output: ("installed", "boolean"),
     }
     .does(desk, |desk, arguments| async move {
         let folder = desk.folder(text(&arguments, "namespace"))?;
@@ -66,10 +55,16 @@ fn install_requirements(desk: &Arc<Desk>) -> Tool {
             Ok(packages) => packages,
             Err(details) => return Ok(failed("requirements.txt is not allowed as it is", details)),
         };
-        match sync(&desk, &folder, &packages).await? {
-            Ok(_) => Ok(json!({"installed": true, "namespace": namespace, "packages": packages})),
-            Err(details) => Ok(failed("pip install failed", details)),
+        let mut answer = match sync(&desk, &folder, &packages).await? {
+            Ok(_) => json!({"installed": true, "namespace": namespace, "packages": packages}),
+            Err(details) => failed("pip install failed", details),
+        };
+        if let Some(waiting) = waiting(&desk, namespace)? {
+            answer["pending"] = true.into();
+            answer["not_installed"] = without(waiting, &packages).into();
+            answer["next"] = advice(&desk, namespace, FILE).into();
         }
+        Ok(answer)
     })
 }
 
@@ -77,26 +72,17 @@ fn add_requirement(desk: &Arc<Desk>) -> Tool {
     Described {
         name: "add_requirement",
         title: "Add a package to a namespace",
-        description: "Add one Python package to the requirements.txt of a namespace (which is made if it is not there) \
-            and install it at once. Another line for the same package is replaced.\n\nGive a name with versions, such \
-            as \"httpx\", \"httpx>=0.28.0\" or \"beautifulsoup4==4.12.0\". URLs, paths and options such as \
-            --index-url are refused.\n\nReturns {\"added\": true, \"package\", \"namespace\"} or {\"added\": false, \
-            \"error\", \"details\"}; after a failure nothing has changed. If \"pending\" is true, a person must approve \
-            first: tell the user the command in \"next\".\n\nNext: call `reload_core`.",
+        description: "Add one package to requirements.txt and install it; another version of it is replaced. No \
+            URLs, paths or options. Returns added and installed, or error and details: then nothing has changed. \
+            If \"pending\" is true nothing is installed yet: tell the user the command in \"next\". Next: \
+            reload_core.",
         effect: Effect::Fetches,
         input: json!({
             "namespace": namespace_argument(),
-            "package": {"type": "string", "description": "One package, such as \"httpx>=0.28.0\""},
+            "package": {"type": "string", "description": "Such as \"httpx>=0.28.0\""},
         }),
         required: &["namespace", "package"],
-        output: object(
-            &json!({
-                "added": {"type": "boolean"}, "package": {"type": "string"}, "namespace": {"type": "string"},
-                "pending": {"type": "boolean"}, "next": {"type": "string"},
-                "error": {"type": "string"}, "details": {"type": "string"},
-            }),
-            &["added", "package", "namespace"],
-        ),
+        output: ("added", "boolean"),
     }
     .does(desk, |desk, arguments| async move { add(&desk, &arguments).await })
 }
@@ -139,6 +125,7 @@ async fn add(desk: &Desk, arguments: &Value) -> Result<Value, Error> {
             let next = advice(desk, namespace, FILE);
             let mut answer = answer(true);
             answer["pending"] = next.is_some().into();
+            answer["installed"] = next.is_none().into();
             answer["next"] = next.unwrap_or_else(|| "call reload_core".to_owned()).into();
             return Ok(answer);
         }
@@ -166,20 +153,21 @@ fn list_requirements(desk: &Arc<Desk>) -> Tool {
     Described {
         name: "list_requirements",
         title: "List the packages of a namespace",
-        description: "Show which packages the requirements.txt of a namespace names. Returns namespace and packages; \
-            the list is empty if there is no such file.",
+        description: "Which packages the requirements.txt of a namespace names; in \"pending\" those of a newer \
+            list that waits for a person.",
         effect: Effect::Reads,
         input: json!({"namespace": namespace_argument()}),
         required: &["namespace"],
-        output: object(
-            &json!({"namespace": {"type": "string"}, "packages": strings()}),
-            &["namespace", "packages"],
-        ),
+        output: ("namespace", "string"),
     }
     .does(desk, |desk, arguments| async move {
         let folder = desk.folder(text(&arguments, "namespace"))?;
         let packages = named(&desk, &folder)?.map_err(Error::Package)?;
-        Ok(json!({"namespace": folder.name.as_str(), "packages": packages}))
+        let mut answer = json!({"namespace": folder.name.as_str(), "packages": packages});
+        if let Some(waiting) = waiting(&desk, folder.name.as_str())? {
+            answer["pending"] = without(waiting, &packages).into();
+        }
+        Ok(answer)
     })
 }
 
@@ -187,22 +175,14 @@ fn install_pip_packages(desk: &Arc<Desk>) -> Tool {
     Described {
         name: "install_pip_packages",
         title: "Install packages for the manager",
-        description: "Install Python packages into the manager's own environment, apart from all tools. Use this only \
-            for a package that helps with analysis. For packages that tools import, use `add_requirement` instead.\
-            \n\nReturns {\"installed\": true, \"packages\"} or {\"installed\": false, \"error\", \"details\"}.",
+        description: "Install packages into the manager's own environment, for analysis only. For packages that \
+            tools import use add_requirement. Returns installed, packages, or error and details.",
         effect: Effect::Fetches,
         input: json!({"packages": {
             "type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": PACKAGES_MAX,
-            "description": "Packages, such as [\"tree-sitter\", \"tree-sitter-typescript\"]",
-        }}),
+                    }}),
         required: &["packages"],
-        output: object(
-            &json!({
-                "installed": {"type": "boolean"}, "packages": strings(),
-                "error": {"type": "string"}, "details": {"type": "string"},
-            }),
-            &["installed", "packages"],
-        ),
+        output: ("installed", "boolean"),
     }
     .does(desk, |desk, arguments| async move {
         let asked = arguments["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -230,6 +210,19 @@ fn named(desk: &Desk, folder: &Folder) -> Result<Result<Vec<String>, String>, Er
     let path = format!("{}/{FILE}", folder.name);
     let written = desk.tools.read_text(&path, FILE_BYTES_MAX)?.unwrap_or_default();
     Ok(requirements(&written).map_err(lines))
+}
+
+/// The packages of a list that waits for a person, if there is one.
+fn waiting(desk: &Desk, namespace: &str) -> Result<Option<Vec<String>>, Error> {
+    let waiting = desk.shelf().waiting(namespace, FILE)?;
+    // One that is not allowed as it is has none.
+    Ok(waiting.map(|text| requirements(&text).unwrap_or_default()))
+}
+
+/// Packages that are not among others.
+fn without(mut packages: Vec<String>, others: &[String]) -> Vec<String> {
+    packages.retain(|package| !others.contains(package));
+    packages
 }
 
 fn lines(faults: Vec<(usize, String)>) -> String {

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use config::dock::Folder;
+use config::dock::{Folder, Manifest};
 use gateway::own_tools::Tool;
 use mcp::text::shorten;
 use secrets::ledger::{Status, file};
 use secrets::names::{Key, Name, NameError, Scope};
 use serde_json::{Value, json};
 
-use super::{Described, Effect, list, object, quoted, text};
+use super::declaring::FILE as MANIFEST;
+use super::{Described, Effect, LIST, text};
 use crate::desk::Desk;
 use crate::error::Error;
+use crate::inspection;
 use crate::names::NamespaceName;
 
 /// What a namespace declares, by whether it is there.
@@ -20,6 +22,8 @@ pub struct Standing {
     pub satisfied: Vec<String>,
     pub missing: Vec<String>,
     pub placeholders: Vec<String>,
+    /// Not set, but the folder has a default.
+    pub defaults: Vec<String>,
 }
 
 pub fn tools(desk: &Arc<Desk>) -> Vec<Tool> {
@@ -40,6 +44,8 @@ pub fn standing(folder: &Folder, statuses: &[(Name, Status)]) -> Standing {
             &mut standing.satisfied
         } else if has(Status::Placeholder) {
             &mut standing.placeholders
+        } else if folder.manifest.env.iter().any(|(name, _)| name == key) {
+            &mut standing.defaults
         } else {
             &mut standing.missing
         };
@@ -50,10 +56,10 @@ pub fn standing(folder: &Folder, statuses: &[(Name, Status)]) -> Standing {
 
 fn arguments() -> Value {
     json!({
-        "key": {"type": "string", "description": "Name of the secret, such as \"GITHUB_TOKEN\""},
+        "key": {"type": "string", "description": "Such as \"GITHUB_TOKEN\""},
         "namespace": {
             "type": ["string", "null"],
-            "description": "The one namespace that the secret is for; leave it out for a global secret",
+            "description": "Left out: global",
         },
     })
 }
@@ -72,38 +78,53 @@ fn name(arguments: &Value, read: fn(&str) -> Result<Key, NameError>) -> Result<N
     Ok(Name { scope: scope(arguments)?, key: read(key).map_err(wrong)? })
 }
 
+/// Whether a namespace that would see a secret declares it, or will when what waits is approved.
+fn is_declared(desk: &Desk, name: &Name) -> Result<bool, Error> {
+    let (key, scope) = (name.key.as_str(), name.scope.as_str());
+    for folder in desk.folders() {
+        let namespace = folder.name.as_str();
+        if ![Scope::Global.as_str(), namespace].contains(&scope) {
+            continue;
+        }
+        let waiting = desk.shelf().waiting(namespace, MANIFEST)?;
+        let waiting = waiting.and_then(|text| Manifest::parse(&text).ok()).unwrap_or_default();
+        if folder.manifest.secrets.iter().chain(&waiting.secrets).any(|declared| declared == key) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 fn prepare_secret(desk: &Arc<Desk>) -> Tool {
     Described {
         name: "prepare_secret",
         title: "Prepare a secret",
-        description: "Note that a secret (an API key, a token, a password) is needed, so that a person can set its \
-            value. This tool NEVER takes or returns a value, and you must never ask the user to type one into the \
-            chat.\n\nSteps:\n1. Call this with the key, and with the namespace if the secret is for that one alone.\
-            \n2. Tell the user to run the command in \"instructions\": it asks for the value without showing it.\n3. \
-            When the user says it is done, call `reload_core`, then `check_secrets`.\n\nReturns key, scope, meta_file, \
-            instructions and status.",
+        description: "Note that a secret (API key, token, password) is needed, so that a person can set it. \
+            Takes and returns no value: never ask for one in the chat. Tell the user to run the command in \
+            \"instructions\"; then call reload_core and check_secrets. Returns status and declared: if that is \
+            false call declare_secret too, or no tool sees it.",
         effect: Effect::Writes,
         input: arguments(),
         required: &["key"],
-        output: object(
-            &json!({
-                "key": {"type": "string"}, "scope": {"type": "string"}, "meta_file": {"type": "string"},
-                "instructions": {"type": "string"}, "status": {"enum": ["set", "placeholder", "missing"]},
-            }),
-            &["key", "scope", "meta_file", "instructions"],
-        ),
+        output: ("key", "string"),
     }
     .does(desk, |desk, arguments| async move {
         let name = name(&arguments, str::parse)?;
         let status = (desk.safe.prepare)(name.clone()).map_err(Error::Secret)?;
-        let data = quoted(&desk.data.path().display().to_string());
         let (key, scope) = (name.key.as_str(), name.scope.as_str());
-        Ok(json!({
+        let is_declared = is_declared(&desk, &name)?;
+        let mut answer = json!({
             "key": key, "scope": scope,
             "meta_file": file(desk.data.path()).display().to_string(),
-            "instructions": format!("Run: toolman secrets set {key} --scope {scope} --data-dir {data}"),
+            "instructions": format!("Run: {}", desk.command(&format!("secrets set {key} --scope {scope}"))),
             "status": status.as_str(),
-        }))
+            "declared": is_declared,
+        });
+        if !is_declared {
+            answer["next"] =
+                "no namespace that sees it declares it: call declare_secret for the one whose tools read it".into();
+        }
+        Ok(answer)
     })
 }
 
@@ -111,20 +132,12 @@ fn list_secrets(desk: &Arc<Desk>) -> Tool {
     Described {
         name: "list_secrets",
         title: "List secrets",
-        description: "List secrets by name and status. Values are NEVER shown, not even masked.\n\nWithout a namespace \
-            all are listed (global ones and those of namespaces), with it those of that namespace alone. Returns a \
-            list; for each its key, its scope (\"global\" or a namespace) and its status: \"set\", \"placeholder\" (a \
-            person has yet to set it) or \"missing\" (a namespace declares it, and there is none).",
+        description: "List secrets, never values: key, scope (\"global\" or a namespace) and status: \"set\", \
+            \"placeholder\" (a person has yet to set it) or \"missing\" (declared, but not there).",
         effect: Effect::Reads,
         input: json!({"namespace": arguments()["namespace"]}),
         required: &[],
-        output: list(&object(
-            &json!({
-                "key": {"type": "string"}, "scope": {"type": "string"},
-                "status": {"enum": ["set", "placeholder", "missing"]},
-            }),
-            &["key", "scope", "status"],
-        )),
+        output: LIST,
     }
     .does(desk, |desk, arguments| async move {
         let only = arguments["namespace"].as_str().map(NamespaceName::parse).transpose()?;
@@ -153,19 +166,12 @@ fn remove_secret(desk: &Arc<Desk>) -> Tool {
     Described {
         name: "remove_secret",
         title: "Remove a secret",
-        description: "Remove a secret entirely: its value and its entry. Ask the user before you call this.\n\nLeave \
-            out the namespace for a global secret. Returns removed (true), key and scope. The core is asked to reload \
-            by itself; call `reload_core` once more to be sure that no tool still has the value.",
+        description: "Remove a secret, value and entry. Ask the user first. Returns removed, key, scope. Next: \
+            reload_core, to be sure that no tool still has it.",
         effect: Effect::Destroys,
         input: arguments(),
         required: &["key"],
-        output: object(
-            &json!({
-                "removed": {"type": "boolean"}, "key": {"type": "string"}, "scope": {"type": "string"},
-                "reloaded": {"type": "boolean"}, "next": {"type": "string"},
-            }),
-            &["removed", "key", "scope"],
-        ),
+        output: ("removed", "boolean"),
     }
     .does(desk, |desk, arguments| async move {
         let name = name(&arguments, Key::kept)?;
@@ -186,31 +192,35 @@ fn check_secrets(desk: &Arc<Desk>) -> Tool {
     Described {
         name: "check_secrets",
         title: "Check the secrets of a namespace",
-        description: "Check whether a namespace has all the secrets that its tooldock.yaml declares.\n\nReturns \
-            namespace and three lists of names: satisfied, missing, placeholders.\n\nNext:\n- for each in \"missing\": \
-            call `prepare_secret`, then tell the user to run the command it returns\n- for each in \"placeholders\": \
-            tell the user to set it (`prepare_secret` tells the command again)\n- when all are satisfied: call \
-            `reload_core`; the namespace is ready.",
+        description: "Check whether a namespace has the secrets that its tooldock.yaml declares. Returns lists \
+            of names: satisfied; missing (call prepare_secret); placeholders (the user must set them); defaults \
+            (not set, `env` stands in); undeclared (the code reads them, nothing declares them: call \
+            declare_secret). When all are satisfied call reload_core.",
         effect: Effect::Reads,
-        input: json!({"namespace": {"type": "string", "description": "The namespace to check"}}),
+        input: json!({"namespace": {"type": "string"}}),
         required: &["namespace"],
-        output: object(
-            &json!({
-                "namespace": {"type": "string"},
-                "satisfied": {"type": "array", "items": {"type": "string"}},
-                "missing": {"type": "array", "items": {"type": "string"}},
-                "placeholders": {"type": "array", "items": {"type": "string"}},
-            }),
-            &["namespace", "satisfied", "missing", "placeholders"],
-        ),
+        output: ("namespace", "string"),
     }
     .does(desk, |desk, arguments| async move {
         let folder = desk.folder(text(&arguments, "namespace"))?;
         let statuses = (desk.safe.statuses)(()).map_err(Error::Secret)?;
-        let Standing { satisfied, missing, placeholders } = standing(&folder, &statuses);
-        Ok(json!({
+        let Standing { satisfied, missing, placeholders, defaults } = standing(&folder, &statuses);
+        let sources = inspection::sources(&desk, &folder)?;
+        let mut undeclared = Vec::new();
+        if !sources.is_empty() {
+            let interpreter = desk.interpreter(folder.manifest.python.as_deref()).await?;
+            let found = desk.read_sources(&interpreter, &sources).await?;
+            undeclared = inspection::undeclared(&folder.manifest, &found);
+        }
+        let mut answer = json!({
             "namespace": folder.name.as_str(), "satisfied": satisfied, "missing": missing,
             "placeholders": placeholders,
-        }))
+        });
+        for (key, names) in [("defaults", defaults), ("undeclared", undeclared)] {
+            if !names.is_empty() {
+                answer[key] = names.into();
+            }
+        }
+        Ok(answer)
     })
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use gateway::own_tools::Tool;
 use serde_json::json;
 
-use super::{Described, Effect, object};
+use super::{Described, Effect};
 use crate::desk::Desk;
 
 pub fn tools(desk: &Arc<Desk>) -> Vec<Tool> {
@@ -17,21 +17,12 @@ fn health(desk: &Arc<Desk>) -> Tool {
     Described {
         name: "health",
         title: "Check the health",
-        description: "Check how the manager and the core are. Takes no arguments.\n\nReturns manager_uptime, \
-            core_reachable, python_version (of tools that name no other), namespaces_loaded and total_tools (as the \
-            core serves them; 0 if it can't be reached) and problem (why not). If core_reachable is false, tell the \
-            user to start the core.",
+        description: "How the manager and the core are: manager_uptime, core_reachable (if false tell the user \
+            to start it; \"problem\" says why), python_version, namespaces_loaded, total_tools.",
         effect: Effect::Reads,
         input: json!({}),
         required: &[],
-        output: object(
-            &json!({
-                "manager_uptime": {"type": "string"}, "core_reachable": {"type": "boolean"},
-                "python_version": {"type": "string"}, "namespaces_loaded": {"type": "integer"},
-                "total_tools": {"type": "integer"}, "problem": {"type": "string"},
-            }),
-            &["manager_uptime", "core_reachable", "python_version", "namespaces_loaded", "total_tools"],
-        ),
+        output: ("manager_uptime", "string"),
     }
     .does(desk, |desk, _| async move {
         let served = desk.core.served().await;
@@ -67,19 +58,11 @@ fn server_config(desk: &Arc<Desk>) -> Tool {
     Described {
         name: "server_config",
         title: "Show the configuration",
-        description: "Show how the core and the manager are set up: ports, data directory, log level, allowed origins \
-            and how long sessions are kept. Tokens and keys are never shown. Takes no arguments.",
+        description: "How core and manager are set up: ports, folders, limits. Never a token or key.",
         effect: Effect::Reads,
         input: json!({}),
         required: &[],
-        output: object(
-            &json!({
-                "core_port": {"type": "integer"}, "manager_port": {"type": "integer"},
-                "data_dir": {"type": "string"}, "log_level": {"type": "string"},
-                "cors_origins": {"type": "string"}, "mcp_session_ttl_hours": {"type": "number"},
-            }),
-            &["core_port", "manager_port", "data_dir", "log_level", "cors_origins", "mcp_session_ttl_hours"],
-        ),
+        output: ("core_port", "integer"),
     }
     .does(desk, |desk, _| async move { Ok(json!(desk.shown)) })
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use gateway::own_tools::Tool;
 use serde_json::{Value, json};
 
-use super::{Described, Effect, object, text};
+use super::files::advice;
+use super::{Described, Effect, text};
 use crate::core::Called;
 use crate::desk::Desk;
 
@@ -14,26 +15,17 @@ pub fn tools(desk: &Arc<Desk>) -> Vec<Tool> {
 }
 
 fn reload_core(desk: &Arc<Desk>) -> Tool {
-    let names = || json!({"type": "array", "items": {"type": "string"}});
     Described {
         name: "reload_core",
         title: "Reload the core",
-        description: "Let the core serve what has changed. Call this after any change: of namespaces, tools, packages \
-            or secrets. The core reads all folders again, installs packages whose list has changed, restarts only the \
-            workers that need it, and then shows everything new at once; calls under way finish. Takes no arguments.\
-            \n\nReturns reloaded (true), namespaces, workers_restarted, namespaces_removed, deps_synced and problems \
-            (what is wrong with single folders; those that are fine are served).\n\nNext: `test_tool` for each tool \
-            that you have changed.",
+        description: "Let the core serve what has changed. Call it after any change of namespaces, tools, \
+            packages or secrets. Installs packages and restarts only the workers that need it. Returns reloaded, \
+            namespaces, workers_restarted, namespaces_removed, deps_synced, problems (of single folders or \
+            files). Next: test_tool.",
         effect: Effect::Reloads,
         input: json!({}),
         required: &[],
-        output: object(
-            &json!({
-                "reloaded": {"type": "boolean"}, "namespaces": names(), "workers_restarted": names(),
-                "namespaces_removed": names(), "deps_synced": names(), "problems": names(),
-            }),
-            &["reloaded", "namespaces", "workers_restarted", "deps_synced"],
-        ),
+        output: ("reloaded", "boolean"),
     }
     .does(desk, |desk, _| async move {
         let done = desk.core.reload().await?;
@@ -48,31 +40,31 @@ fn test_tool(desk: &Arc<Desk>) -> Tool {
     Described {
         name: "test_tool",
         title: "Try a tool",
-        description: "Call one tool with test input, through the core, with the secrets and packages of its namespace. \
-            Use it to see whether a tool that you wrote works. It really runs: use harmless input.\n\nSteps:\n1. Call \
-            `reload_core` after the last change.\n2. Call this with namespace, tool_name and input.\n3. On failure \
-            read error and traceback, correct the file with `write_tool`, and begin again.\n\nReturns {\"success\": \
-            true, \"result\"} or {\"success\": false, \"error\", \"traceback\"}.",
+        description: "Call a tool through the core, with the secrets and packages of its namespace. It really \
+            runs: use harmless input. Call reload_core before. On failure read error and traceback, correct the \
+            file, begin again. Returns success, result, or error and traceback; \"pending\" names files that \
+            wait for a person: what ran is the version before.",
         effect: Effect::Runs,
         input: json!({
-            "namespace": {"type": "string", "description": "The namespace that the tool is in"},
-            "tool_name": {"type": "string", "description": "The tool, such as \"list_issues\""},
-            "input": {"type": "object", "description": "Its arguments, such as {\"owner\": \"octocat\"}"},
+            "namespace": {"type": "string"},
+            "tool_name": {"type": "string"},
+            "input": {"type": "object", "description": "Its arguments"},
         }),
         required: &["namespace", "tool_name", "input"],
-        output: object(
-            &json!({
-                "success": {"type": "boolean"}, "result": {}, "error": {"type": "string"},
-                "traceback": {"type": ["string", "null"]},
-            }),
-            &["success"],
-        ),
+        output: ("success", "boolean"),
     }
     .does(desk, |desk, arguments| async move {
         let namespace = desk.namespace(text(&arguments, "namespace"))?;
         let tool = text(&arguments, "tool_name");
         let called = desk.core.call(namespace.as_str(), tool, &arguments["input"]).await?;
-        Ok(worded(called))
+        let mut answer = worded(called);
+        let waiting = desk.shelf().all_waiting_in(namespace.as_str())?;
+        if let [first, ..] = &waiting[..] {
+            let files: Vec<_> = waiting.iter().map(|waiting| waiting.file.as_str()).collect();
+            answer["pending"] = files.into();
+            answer["next"] = advice(&desk, namespace.as_str(), &first.file).into();
+        }
+        Ok(answer)
     })
 }
 

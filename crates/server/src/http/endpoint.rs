@@ -79,8 +79,10 @@ impl Endpoint {
                 json(status, reply::rest::to_refused(status, &reason))
             };
             if status == StatusCode::UNAUTHORIZED {
-                // TD-77
-                let scheme = HeaderValue::from_static("Bearer");
+                // TD-77; a token that is wrong is told from one that is missing (RFC 6750).
+                let is_shown = head.authorization.value().is_some();
+                let scheme = if is_shown { r#"Bearer error="invalid_token""# } else { "Bearer" };
+                let scheme = HeaderValue::from_static(scheme);
                 response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
             }
             response
@@ -112,10 +114,7 @@ impl Endpoint {
         if head.path() == "/reload" {
             return Box::pin(self.reload(traffic, proof.as_deref(), head)).await;
         }
-        let Some(proof) = proof else {
-            let reason = "send the token as `Authorization: Bearer …`";
-            return refuse(StatusCode::UNAUTHORIZED, reason);
-        };
+        let Some(proof) = proof else { return Err(unproven(head)) };
         match (head.path(), head.method) {
             (path, _) if self.place_at(path).is_some() => {}
             ("/metrics", &Method::GET) if proof.caller.is_operator() => {
@@ -415,4 +414,27 @@ fn session_id<'h>(head: &Head<'h>) -> Result<&'h str, Refused> {
         }
         (None, _) => refuse(StatusCode::BAD_REQUEST, "the header `Mcp-Session-Id` is missing"),
     }
+}
+
+/// Why a request is refused that proves nobody.
+fn unproven(head: &Head<'_>) -> Refused {
+    let path = head.path();
+    let is_of_oauth = path == "/register"
+        || path.strip_prefix("/.well-known/").is_some_and(|name| {
+            name.starts_with("oauth-") || name.starts_with("openid-configuration")
+        });
+    // A client that is told to log in there first would never come to its token.
+    let (status, reason) = if is_of_oauth {
+        (
+            StatusCode::NOT_FOUND,
+            "there is no OAuth here; send the token as `Authorization: Bearer …`",
+        )
+    } else if head.authorization.value().is_some() {
+        let reason = "the token is not known here; see that it is the one of this gateway, \
+            sent as `Authorization: Bearer …`";
+        (StatusCode::UNAUTHORIZED, reason)
+    } else {
+        (StatusCode::UNAUTHORIZED, "send the token as `Authorization: Bearer …`")
+    };
+    Refused(status, reason.to_owned())
 }

@@ -85,6 +85,12 @@ impl Server {
             }
             "breed" => self.breed(&id),
             "who" => self.tell_of_itself(&id),
+            "client" => {
+                let declared = self.client.lock().unwrap().clone();
+                self.result(&id, &json!({"content": [{"type": "text", "text": declared}]}));
+            }
+            // What it is to say.
+            "say" => self.send(rpc::result(&id, arguments.as_bytes())),
             _ => self.echo(&id, &arguments, &meta),
         }
     }

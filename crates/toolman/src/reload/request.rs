@@ -28,7 +28,7 @@ pub async fn run(cli: &Cli, reload: &Reload) -> anyhow::Result<i32> {
     let address = given.unwrap_or_else(|| USUAL.to_owned());
     let url: Url = address.parse().map_err(|error| Misuse(format!("`--url` {error}")))?;
     let url = url.join("/reload").ok_or_else(|| Misuse("`--url` is no address".to_owned()))?;
-    let headers = headers(cli)?;
+    let headers = headers(cli, reload)?;
     let shown = shown(&url);
     let body = Bytes::from_static(b"{}");
     let answer = tokio::select! {
@@ -83,12 +83,16 @@ fn shown(url: &Url) -> String {
     format!("{}://{host}{port}", uri.scheme_str().unwrap_or("http"))
 }
 
-/// Both tokens: those that are given, else those that a core has made itself.
-fn headers(cli: &Cli) -> anyhow::Result<Headers> {
+/// The tokens that are given, else those that a core has left in the data directory.
+fn headers(cli: &Cli, reload: &Reload) -> anyhow::Result<Headers> {
     let http = host::configuration(cli)?.map(|config| config.http).unwrap_or_default();
     let (token, manager_token) = data_dir::kept_tokens(cli)?;
-    let token = data_dir::given_token(None, &http)?.or(token);
-    let manager_token = std::env::var("MANAGER_INTERNAL_TOKEN").ok().or(manager_token);
+    let given = data_dir::given_token(None, &http)?;
+    let given_to_manager = std::env::var("MANAGER_INTERNAL_TOKEN").ok();
+    let is_asked_here = given_to_manager.is_none() && reload.url.is_none();
+    let own = data_dir::reload_token(cli).filter(|_| is_asked_here);
+    let token = given.or(token).or_else(|| own.clone());
+    let manager_token = own.or(given_to_manager).or(manager_token);
     let (Some(token), Some(manager_token)) = (token, manager_token) else {
         let folder = data_dir::folder(cli)?;
         let folder = folder.display();

@@ -7,6 +7,7 @@ use audit::entry::{Call, Decision, Status};
 use audit::limits::{TEXT_CHARS_MAX, VALUES_BYTES_MAX};
 use audit::shape::Shape;
 use catalog::error::Error as Refusal;
+use catalog::expansion::Expansion;
 use catalog::policy::Subject;
 use catalog::snapshot::{Item, Lookup};
 use gateway::Gateway;
@@ -108,11 +109,16 @@ fn find<'a>(record: &'a Record, asked: &str) -> Option<&'a Item> {
         },
         Lookup::Ambiguous(_) => None,
     };
+    if let Some(upstream) = &record.origin {
+        return catalog.resource_of(upstream, asked, |_| true);
+    }
     match record.method {
         "tools/call" => look_up(Kind::Tool),
         "prompts/get" => look_up(Kind::Prompt),
-        _ => look_up(Kind::Resource)
-            .or_else(|| catalog.expanded_from(asked, |_| true).map(|(item, _)| item)),
+        _ => look_up(Kind::Resource).or_else(|| match catalog.expanded_from(asked, |_| true) {
+            Expansion::Found((item, _)) => Some(item),
+            Expansion::Ambiguous(_) | Expansion::Unknown => None,
+        }),
     }
 }
 

@@ -101,6 +101,10 @@ async fn what_a_server_asks_or_logs_after_its_answer_is_shown_to_no_other_client
 async fn a_client_counts_no_longer_than_a_while_after_its_last_call() {
     let world = shared();
     let (mut first, mut second) = (able_client(&world).await, able_client(&world).await);
+    let mut mute = world.connect().await;
+    mute.call("a_echo", json!({})).await;
+    let asked = begin(&mut second, "a_ask", json!({})).await;
+    assert_eq!(outcome(&mut second, asked, true).await, json!({"action": "accept"}));
     first.call("a_echo", json!({})).await;
     let refused = begin(&mut second, "a_ask", json!({})).await;
     let refused = outcome(&mut second, refused, false).await;

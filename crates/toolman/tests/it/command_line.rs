@@ -165,6 +165,7 @@ async fn wrong_use_of_tools_is_explained() {
     for (arguments, code, words) in [
         (&["tools", "call", "a_ecko"][..], 1, "no tool is named `a_ecko`; did you mean `a_echo`?"),
         (&["tools", "inspect", "a_ecko"], 1, "no tool is named `a_ecko`; did you mean `a_echo`?"),
+        (&["tools", "call", "nosuch"], 1, "no tool is named `nosuch`; see `toolman tools list`"),
         (&["tools", "call", "a_echo", "[1]"], 2, "the arguments are no JSON object"),
         (&["tools", "frobnicate"], 2, "unrecognized subcommand"),
         (&["--no-such-flag"], 2, "unexpected argument"),

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::binary::Folder;
 use testkit::client::{LineClient, PATIENCE};
 use testkit::fake::Script;
@@ -210,4 +210,46 @@ async fn wrong_use_is_told_before_anything_is_started() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(errors.contains(words), "{arguments:?}: {errors}");
     }
+}
+
+#[tokio::test]
+async fn gateway_that_lets_nobody_in_fails_the_handshake_with_the_reason() {
+    let folder = folder("", &[("a", "echo")]);
+    let service = Service::start(&folder, &[]).await;
+    for (token, reason) in [
+        (
+            Some("a-token-of-somebody-else"),
+            "the gateway does not know this token (HTTP status 401)",
+        ),
+        (None, "the gateway wants a token (HTTP status 401); set TOOLMAN_TOKEN"),
+    ] {
+        let mut command = folder.command(&["connect-stdio", "--url", &service.url]);
+        command.envs(token.map(|token| ("TOOLMAN_TOKEN", token)));
+        let mut bridge = Bridge::start(command);
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "test", "version": "0"}});
+        let answer = bridge.client.request("initialize", params).await;
+        let said = answer["error"]["message"].as_str().unwrap();
+        assert!(said.starts_with(reason), "{said}");
+        bridge.client.close().await;
+        let status = timeout(PATIENCE, bridge.child.wait()).await.unwrap().unwrap();
+        assert_eq!(status.code(), Some(1));
+    }
+    end(service, "-TERM").await;
+}
+
+#[tokio::test]
+async fn gateway_hears_which_program_the_agent_uses() {
+    let site = Site::start(Manners::new(Dialect::Legacy, Script::with_tools(["echo"]))).await;
+    let folder = Folder::new(TOOLMAN);
+    let mut command = folder.command(&["connect-stdio", "--url", &site.url().to_string()]);
+    command.env("TOOLMAN_TOKEN", TOKEN);
+    let mut bridge = Bridge::start(command);
+    bridge.client.initialize(json!({})).await;
+    bridge.client.call("echo", json!({})).await;
+    bridge.leave().await;
+    let seen = site.seen("initialize").pop().unwrap();
+    let message: Value = serde_json::from_slice(&seen.body).unwrap();
+    let info = json!({"name": "test", "version": "0"});
+    assert_eq!(message["params"]["clientInfo"], info);
 }

@@ -14,6 +14,7 @@ mod hostile;
 mod index;
 mod installing;
 mod named;
+mod offers;
 mod openapi;
 mod printed;
 mod reach;

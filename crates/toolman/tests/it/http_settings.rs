@@ -325,3 +325,66 @@ async fn metrics_count_what_happens() {
         assert_eq!(page.body.matches(&format!("# TYPE {name} ")).count(), 1, "{name}");
     }
 }
+
+#[tokio::test]
+async fn wrong_token_is_told_from_none_and_nobody_is_sent_to_log_in() {
+    let service = Service::start(&folder_with_http(""), &[]).await;
+    let ask = async |path: &str, token: Option<&str>| {
+        let bearer = token.map(|token| format!("Bearer {token}"));
+        let headers: Vec<_> =
+            bearer.iter().map(|bearer| ("Authorization", bearer.as_str())).collect();
+        send(&service.address, "POST", path, &headers, "{}").await
+    };
+    let missing = ask("/mcp", None).await;
+    assert_eq!((missing.status, missing.header("www-authenticate")), (401, Some("Bearer")));
+    assert!(missing.body.contains("send the token as `Authorization: Bearer …`"));
+    let wrong = ask("/mcp", Some("a-token-of-somebody-else")).await;
+    let challenge = r#"Bearer error="invalid_token""#;
+    assert_eq!((wrong.status, wrong.header("www-authenticate")), (401, Some(challenge)));
+    assert!(wrong.body.contains("the token is not known here"), "{}", wrong.body);
+    for path in [
+        "/.well-known/oauth-authorization-server",
+        "/.well-known/oauth-protected-resource/mcp",
+        "/.well-known/openid-configuration",
+        "/register",
+    ] {
+        let answer = ask(path, None).await;
+        assert_eq!((answer.status, answer.header("www-authenticate")), (404, None), "{path}");
+        assert_eq!(ask(path, Some(TOKEN)).await.status, 404, "{path}");
+    }
+    assert_eq!(ask("/tools", None).await.status, 401);
+}
+
+#[tokio::test]
+async fn all_faults_of_the_environment_are_told_in_one_go() {
+    let folder = folder_with_http("");
+    let mut command = folder.command(&["serve"]);
+    command.envs([
+        ("SECRETS_KEY", "short"),
+        ("TOOLMAN_PORT", "door"),
+        ("MCP_SESSION_TTL_HOURS", "721"),
+        ("BEARER_TOKEN", "x"),
+    ]);
+    let output = command.output().await.unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    for words in [
+        "the master key from SECRETS_KEY has fewer than 16 characters",
+        "TOOLMAN_PORT is `door`; it must be a port",
+        "MCP_SESSION_TTL_HOURS is `721`; use hours, more than 0 and at most 720",
+        "BEARER_TOKEN is too weak",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn file_that_somebody_may_think_is_read_is_told() {
+    let folder = folder_with_http("");
+    std::fs::create_dir(folder.path().join("kept")).unwrap();
+    std::fs::write(folder.path().join("kept/config.yaml"), "port: 1\n").unwrap();
+    let output = folder.run(&["--data-dir", "kept", "check"]).await;
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("kept/config.yaml: is not read; settings are in `tools.toml`"), "{said}");
+}

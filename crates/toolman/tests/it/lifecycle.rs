@@ -201,3 +201,12 @@ async fn list_is_read_up_to_a_bound_in_bytes() {
     let catalog = world.connect().await.activation_catalog().await;
     assert!(catalog.contains("big_d") && !catalog.contains("big_e"), "64 MiB hold four of them");
 }
+
+#[tokio::test]
+async fn name_of_a_kind_that_nobody_offers_is_sent_to_no_catalog() {
+    let world = World::of([("git", Script::with_tools(["log"]))]).start();
+    let mut client = world.connect().await;
+    let answer = client.request("prompts/get", json!({"name": "ask"})).await;
+    let said = answer["error"]["message"].as_str().unwrap();
+    assert_eq!(said, "no prompt is named `ask`; there are no prompts");
+}

@@ -170,3 +170,25 @@ async fn processes_of_single_clients_end_with_the_gateway() {
     assert!(toolman.ended().await.success());
     assert_eq!(survivors(&all, std::time::Duration::from_secs(1)), [0; 0]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn private_server_is_told_what_its_client_can_be_asked_for_and_a_shared_one_everything() {
+    let tools = || Script::with_tools(["client"]);
+    let plan = World::of([("shared", tools()), ("own", tools())]);
+    let world = own(plan);
+    for declared in [json!({}), json!({"roots": {}, "elicitation": {"form": {}, "url": {}}})] {
+        let mut client = world.connect_raw();
+        client.initialize(declared.clone()).await;
+        let mut told = async |tool: &str| -> serde_json::Value {
+            let result = client.call(tool, json!({})).await;
+            serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap()
+        };
+        assert_eq!(told("own_client").await, declared);
+        let everything = json!({
+            "roots": {"listChanged": true},
+            "sampling": {"tools": {}, "context": {}},
+            "elicitation": {"form": {}, "url": {}},
+        });
+        assert_eq!(told("shared_client").await, everything);
+    }
+}

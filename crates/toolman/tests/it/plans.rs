@@ -244,3 +244,47 @@ async fn client_config_serves_local_tools_and_those_of_a_gateway_elsewhere() {
     let names: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["far_echo", "near_fail", "open_tree"]);
 }
+
+#[tokio::test]
+async fn servers_of_other_names_are_planned_by_what_they_offer() {
+    let server = |tools: &str, env: Value| json!({"command": example("fake_upstream"), "args": tools.split(' ').collect::<Vec<_>>(), "env": env});
+    let folder = with_json(
+        &json!({"servers": {
+            "code": server("get_file_contents create_pull_request create_branch", json!({})),
+            "disk": server("read_text_file write_file list_directory create_directory", json!({"K": "${secret:NOBODY}"})),
+            "todo": server("get_tasks add_task", json!({"K": "${NOT_SET}"})),
+            "disk2": server("read_text_file write_file", json!({})),
+        }})
+        .to_string(),
+    );
+    let (code, text, notes) = plan(&folder, &TASK).await;
+    assert_eq!(code, Some(0), "{notes}");
+    let planned: Value = serde_json::from_str(&text).unwrap();
+    let exposed = &planned["exposed_tools"];
+    assert_eq!(
+        exposed["code"],
+        json!(["get_file_contents", "create_pull_request", "create_branch"])
+    );
+    assert_eq!(exposed["disk2"], json!(["read_text_file", "write_file"]));
+    for note in [
+        "server `todo` is not asked what it offers: it needs `NOT_SET`, which is not set",
+        "server `disk` can't be asked what it offers: it",
+        "left out: `taskmaster:get_tasks`; there is no server `taskmaster`, and no other offers that",
+    ] {
+        assert!(notes.contains(note), "{note} in {notes}");
+    }
+}
+
+#[tokio::test]
+async fn plan_with_servers_of_the_usual_names_needs_no_variable_and_starts_nobody() {
+    let server =
+        json!({"command": "no-such-program", "env": {"K": "${NOT_SET}", "S": "${secret:NOBODY}"}});
+    let folder = with_json(
+        &json!({"servers": {"github": server, "taskmaster": server, "filesystem": server}})
+            .to_string(),
+    );
+    let (code, text, notes) = plan(&folder, &TASK).await;
+    assert_eq!((code, notes.as_str()), (Some(0), ""), "{text}");
+    let planned: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(planned["servers"]["github"]["env"]["K"], "${NOT_SET}");
+}

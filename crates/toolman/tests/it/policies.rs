@@ -275,3 +275,30 @@ async fn read_only_results_are_remembered_where_that_is_wanted() {
     });
     assert!(calls.is_some_and(|line| line.ends_with(" 3")), "{calls:?}");
 }
+
+#[tokio::test]
+async fn explain_needs_neither_variables_nor_secrets() {
+    let folder = Folder::new(TOOLMAN).with_tools_toml(
+        "[agents.dev]\nallowed_tools = [\"git:log\", \"hub:*\"]\n\
+         [[servers]]\nname = \"git\"\nnamespace = \"g\"\ncommand = \"x\"\nenv = { TOKEN = \"${NOT_SET}\" }\n\
+         [[servers]]\nnamespace = \"hub\"\ncommand = \"x\"\nenv = { TOKEN = \"${secret:NOBODY}\" }\n",
+    );
+    for (name, code, words) in [
+        (
+            "git:log",
+            0,
+            "server `git` is not there, so the name alone counts: it needs `NOT_SET`, which is not set",
+        ),
+        ("g_log", 0, "tool `g_log` for agent `dev`: allowed"),
+        ("g_push", 1, "tool `g_push` for agent `dev`: denied"),
+        ("hub_push", 0, "server `hub` is not there, so the name alone counts: it"),
+        ("other_push", 1, "no server offers anything named `other_push`"),
+    ] {
+        let output = folder.run(&["explain", "dev", name]).await;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{name}: {said} {output:?}");
+        assert!(said.contains(words), "{name}: {said}");
+    }
+    let output = folder.run(&["check"]).await;
+    assert_eq!(output.status.code(), Some(2), "what serves still needs them");
+}

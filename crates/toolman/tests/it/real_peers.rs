@@ -98,6 +98,20 @@ async fn every_python_sdk_lists_and_reads_resources() {
 }
 
 #[tokio::test]
+async fn old_python_sdks_get_results_with_content_that_they_do_not_know() {
+    let _loud = crate::MACHINE.read().await;
+    let text = format!(
+        "surface = \"filter\"\n[[servers]]\nnamespace = \"a\"\ncommand = \"{}\"\n",
+        fake("say")
+    );
+    let folder = Folder::new(TOOLMAN).with_tools_toml(&text);
+    let path = folder.path().to_str().unwrap().to_owned();
+    for sdk in ["mcp-2024-11-05", "mcp-2025-03-26", "mcp-2025-06-18"] {
+        run(&python_program(sdk, "python"), "old_content.py", &[TOOLMAN, &path]).await;
+    }
+}
+
+#[tokio::test]
 async fn python_sdk_2_drives_the_binary() {
     let _loud = crate::MACHINE.read().await;
     let python = python_program("sdk2", "python");
@@ -124,6 +138,39 @@ async fn rust_sdk_drives_the_binary() {
     let _loud = crate::MACHINE.read().await;
     let client = example("rmcp_client");
     drive("auto", &client, None::<&str>, &["legacy", "auto", "modern"]).await;
+}
+
+#[tokio::test]
+async fn real_server_offers_what_the_client_can_use() {
+    let _loud = crate::MACHINE.read().await;
+    let text = format!(
+        "surface = \"filter\"\n[[servers]]\nnamespace = \"every\"\ncommand = \"{} stdio\"\n",
+        node_server("server-everything")
+    );
+    let folder = Folder::new(TOOLMAN).with_tools_toml(&text);
+    let asking = ["elicitation-request", "url-elicitation", "sampling-request"];
+    for (declared, offered) in [
+        (json!({}), [false, false, false]),
+        (json!({"elicitation": {}}), [true, false, false]),
+        (json!({"elicitation": {"form": {}, "url": {}}}), [true, true, false]),
+        (json!({"elicitation": {"url": {}}, "sampling": {}}), [true, true, true]),
+    ] {
+        let mut toolman = folder.start_raw();
+        toolman.client.initialize(declared.clone()).await;
+        // It adds those tools after the handshake.
+        let mut last = Vec::new();
+        for _ in 0..50 {
+            let names = toolman.client.tool_names().await;
+            let is_there = |tool: &str| names.contains(&format!("every_trigger-{tool}"));
+            last = asking.map(is_there).to_vec();
+            if last == offered && names.len() > 10 {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+        assert_eq!(last, offered, "{declared}");
+        toolman.client.close().await;
+    }
 }
 
 #[tokio::test]

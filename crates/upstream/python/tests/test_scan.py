@@ -129,7 +129,7 @@ class Whole(unittest.TestCase):
     def test_files_whose_tools_all_stand_there_are_whole(self):
         head = "from fastmcp import FastMCP\nfrom fastmcp.tools import tool\nimport functools, os\nmcp = FastMCP('x')\n"
         for text in ("", "@tool\ndef f(): 'F.'\n", "@mcp.tool\ndef f(): 'F.'\n", "def f(): 'F.'\nmcp.add_tool(f)\n", "def f(): 'F.'\ntool(f)\n",
-                     "@functools.lru_cache\ndef f(): 'F.'\n", "def f(): 'F.'\nprint(f)\n", "def f(:\n", "@mcp.resource('a://b')\ndef f(): 'F.'\n",
+                     "@functools.lru_cache\ndef f(): 'F.'\n", "def f(): 'F.'\nprint(f)\n", "def f(:\n",
                      "if __name__ == '__main__':\n    for f in ():\n        tool(f)\n    mcp.run()\n", "def f(server: FastMCP): 'F.'\n",
                      "def outer(f): return f\n@outer\ndef f(): 'F.'\n", "if os.name:\n    @tool\n    def f(): 'F.'\n"):
             with self.subTest(text):
@@ -144,7 +144,7 @@ class Whole(unittest.TestCase):
                      "for f in (a, b):\n    mcp.add_tool(f)\n", "@mark\ndef f(): 'F.'\n", "@_common.mark()\ndef f(): 'F.'\n", "mark(a)\n", "served.add_tool(a)\n",
                      "for f in (a, b):\n    served.tool(f)\n", "third.register(mcp)\n", "t = tool\n@t\ndef f(): 'F.'\n", "def make(f): return tool(f)\nmake(a)\n",
                      "def make():\n    return FastMCP('y')\nother = make()\n", "@tool(name=third.NAME)\ndef f(): 'F.'\n", "@tool(**third.OPTIONS)\ndef f(): 'F.'\n",
-                     "class Mine(FastMCP): pass\n", "mcp.mount(served)\n", "getattr(mcp, 'tool')(a)\n", "@tool(enabled=third.ON)\ndef f(): 'F.'\n"):
+                     "@mcp.resource('a://b')\ndef f(): 'F.'\n", "@mcp.prompt\ndef f(): 'F.'\n", "class Mine(FastMCP): pass\n", "mcp.mount(served)\n", "getattr(mcp, 'tool')(a)\n", "@tool(enabled=third.ON)\ndef f(): 'F.'\n"):
             with self.subTest(text):
                 self.assertFalse(one(head + text)["whole"])
         for text in ("from other import tool\n@tool\ndef a(): 'A.'\n", "from other import *\n@tool\ndef a(): 'A.'\n", "from . import tool\n@tool\ndef a(): 'A.'\n",

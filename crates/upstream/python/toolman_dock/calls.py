@@ -131,7 +131,8 @@ class Runner:
 
     def _done(self, call, value):
         try:
-            result = call_result(call.tool, value)
+            shape = getattr(call.tool, "result", None)
+            result = call_result(call.tool, value) if shape is None else shape(value, call.arguments)
             took = round((time.monotonic() - call.started) * 1000, 3)
             frame = to_bytes({"id": call.id, "ok": True, "result": result, "latency_ms": took})
         except RecursionError:

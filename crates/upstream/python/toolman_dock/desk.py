@@ -5,6 +5,7 @@ import threading
 import time
 
 from .calls import Call, Runner, refusal
+from .offers import PROMPT, RESOURCE, TEMPLATE, URI
 from .pool import Pool
 from .stdio import EXIT_GARBAGE, leave, say
 from .wire import Closed, Garbage, Oversized
@@ -16,6 +17,9 @@ SETTLE_SECONDS = 0.5
 STUCK_SECONDS = 2.0
 # How often it is looked whether a call that has asked somebody goes on.
 ASKING_LOOK_SECONDS = 0.5
+# What is listed by each operation.
+LISTS = {"resources.list": (RESOURCE, "resources"), "templates.list": (TEMPLATE, "resourceTemplates"),
+         "prompts.list": (PROMPT, "prompts")}
 
 
 class Desk:
@@ -87,6 +91,32 @@ class Desk:
     def _list(self, id, frame):
         self._ok(id, {"tools": [tool.definition for tool in self._loaded.tools.values()]})
 
+    def _list_offers(self, id, frame):
+        kind, member = LISTS[frame["op"]]
+        self._ok(id, {member: [one.definition for one in self._loaded.offers.values() if one.kind == kind]})
+
+    def _read(self, id, frame):
+        uri, offers = frame.get("uri"), self._loaded.offers
+        if isinstance(uri, str):
+            known = offers.get((RESOURCE, uri))
+            if known is not None:
+                self._begin(id, frame, known, {URI: uri})
+                return
+            for one in offers.values():
+                found = one.match(uri) if one.kind == TEMPLATE else None
+                if found is not None:
+                    self._begin(id, frame, one, dict(found, **{URI: uri}))
+                    return
+        self._wire.send_bytes(refusal(id, "tool_not_found", "no resource has this URI in `%s`" % self._namespace))
+
+    def _prompt(self, id, frame):
+        name, arguments = frame.get("prompt"), frame.get("arguments")
+        known = self._loaded.offers.get((PROMPT, name)) if isinstance(name, str) else None
+        if known is None:
+            self._wire.send_bytes(refusal(id, "tool_not_found", "no prompt has this name in `%s`" % self._namespace))
+        else:
+            self._begin(id, frame, known, arguments if isinstance(arguments, dict) else {})
+
     def _schema(self, id, frame):
         tool = self._find(id, frame)
         if tool is not None:
@@ -111,9 +141,6 @@ class Desk:
         return tool
 
     def _call(self, id, frame):
-        if self._closing is not None:
-            self._wire.send_bytes(refusal(id, "cancelled", "the worker is shutting down"))
-            return
         tool = self._find(id, frame)
         if tool is None:
             return
@@ -122,6 +149,13 @@ class Desk:
         if not isinstance(arguments, dict):
             errors = [{"path": "", "message": "expected an object"}]
             self._wire.send_bytes(refusal(id, "invalid_arguments", "the arguments must be an object", {"errors": errors}))
+            return
+        self._begin(id, frame, tool, arguments)
+
+    def _begin(self, id, frame, tool, arguments):
+        """Starts a call of a tool, or of what is called like one."""
+        if self._closing is not None:
+            self._wire.send_bytes(refusal(id, "cancelled", "the worker is shutting down"))
             return
         seconds = frame.get("timeout", self._timeout)
         if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or seconds <= 0:
@@ -142,7 +176,8 @@ class Desk:
         self._runner.start(call)
 
     _handlers = {"tools.list": _list, "tools.get_schema": _schema, "tools.call": _call, "ping": _ping,
-                 "shutdown": _shutdown}
+                 "shutdown": _shutdown, "resources.list": _list_offers, "templates.list": _list_offers,
+                 "prompts.list": _list_offers, "resources.read": _read, "prompts.get": _prompt}
 
     def _claim(self, call):
         """Whether the caller of this is the one to answer the call."""

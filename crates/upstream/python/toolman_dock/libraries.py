@@ -9,6 +9,7 @@ import os
 import sys
 
 from .definition import OPTIONS, name_fault, title_of
+from .offers import PROMPT, RESOURCE, Offer
 from .plain import plain
 from .registry import Mark, first_line, unwrap
 from .shapes import HintError
@@ -83,6 +84,50 @@ def server_tools(server):
 
             tools = asyncio.run(getattr(server, name)())
             return list(tools.values()) if isinstance(tools, dict) else list(tools)
+    return []
+
+
+def server_offers(module, path):
+    """The resources and prompts of a module's servers, as far as functions of this file give them."""
+    found = []
+    for server in list(vars(module).values()):
+        if not (_of_library(type(server)) and _is_server(server)):
+            continue
+        for kind, name, managed in ((RESOURCE, "resources", ("_resource_manager", "_resources")),
+                                    (RESOURCE, "resource_templates", ("_resource_manager", "_templates")),
+                                    (PROMPT, "prompts", ("_prompt_manager", "_prompts"))):
+            for one in _held(server, name, managed):
+                function = _original(getattr(one, "fn", None), path)
+                if function is None:
+                    continue
+                key = getattr(one, "uri_template", None) or getattr(one, "uri", None)
+                options = {option: getattr(one, option, None) for option in ("name", "title", "description", "mime_type")}
+                found.append(Offer(kind, None if key is None else str(key), function, options, path, first_line(function)))
+    return found
+
+
+def _original(function, path):
+    """The function of this file that a library may have put into one of its own; it would ask for a context of its own."""
+    inner = unwrap(function)
+    cells = [cell.cell_contents for cell in getattr(inner, "__closure__", None) or () if callable(cell.cell_contents)]
+    for one in [function] + cells:
+        code = getattr(unwrap(one), "__code__", None)
+        if code is not None and code.co_filename == path:
+            return one
+    return None
+
+
+def _held(server, name, managed):
+    """What a server holds of a kind, whatever its version calls the way to it."""
+    held = getattr(getattr(server, managed[0], None), managed[1], None)
+    if isinstance(held, dict):
+        return list(held.values())
+    for way in ("list_" + name, "get_" + name):
+        if hasattr(server, way):
+            import asyncio
+
+            held = asyncio.run(getattr(server, way)())
+            return list(held.values()) if isinstance(held, dict) else list(held)
     return []
 
 

@@ -10,7 +10,7 @@ import sys
 import types
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 
-from . import registry
+from . import offers, registry
 from .depth import is_too_deep
 from .faults import fault, import_fault
 from .plain import to_bytes
@@ -41,6 +41,8 @@ class Loaded:
 
     def __init__(self):
         self.tools, self.files, self.faults = {}, {}, []
+        # Resources, templates and prompts, by kind and key.
+        self.offers = {}
 
     def add(self, tool, file, line):
         if tool.name in self.files:
@@ -89,6 +91,8 @@ def load(folder):
             continue
         for mark in _marks(module, os.path.join(folder, name), names):
             _build(loaded, mark, name)
+        for offer in _offers(module, os.path.join(folder, name), names):
+            _make(loaded, offer, name)
     for extra in loaded.faults[TRACEBACKS_MAX:]:
         extra["traceback"] = None
     return loaded
@@ -145,12 +149,39 @@ def _marks(module, path, names):
             if key not in seen:
                 seen.add(key)
                 found.append(one)
-    if any(not hasattr(sys.modules.get(name), "__toolman_shim__") for name in ("fastmcp", "mcp") if name in sys.modules):
+    if _has_library():
         from .libraries import marks
 
         found.extend(marks(module, path, {id(one.function) for one in found}))
         found.sort(key=lambda one: one.line or sys.maxsize)
     return found
+
+
+def _offers(module, path, names):
+    """The resources and prompts of a module."""
+    found = [one for one in offers.OFFERS if _owner(one, path, names) == path]
+    if _has_library():
+        from .libraries import server_offers
+
+        found.extend(server_offers(module, path))
+    return found
+
+
+def _make(loaded, offer, file):
+    try:
+        made = offers.make(offer)
+        if loaded.offers.setdefault((made.kind, made.key), made) is not made:
+            raise HintError("the %s `%s` is already defined" % (made.kind, made.key))
+    except HintError as error:
+        loaded.faults.append(fault(file, str(error), offer.line))
+    except Exception as error:
+        found = import_fault(file, error, os.path.dirname(os.path.abspath(offer.file or file)))
+        loaded.faults.append(dict(found, line=offer.line, message="a resource or prompt can't be read: " + found["message"]))
+
+
+def _has_library():
+    """Whether a real fastmcp or mcp has been imported."""
+    return any(not hasattr(sys.modules.get(name), "__toolman_shim__") for name in ("fastmcp", "mcp") if name in sys.modules)
 
 
 def _owner(mark, path, names):

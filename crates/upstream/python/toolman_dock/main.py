@@ -9,6 +9,7 @@ from .desk import Desk
 from .intake import Strictness
 from .libraries import version
 from .loader import load
+from .offers import PROMPT
 from .shim import install
 from .wire import FRAME_BYTES_MAX, Closed, Wire
 
@@ -68,6 +69,7 @@ def run(arguments):
             "op": "ready", "namespace": found["namespace"],
             "tools": [tool.definition for tool in loaded.tools.values()],
             "exact": [name for name, tool in loaded.tools.items() if tool.is_exact()],
+            "offers": sorted({"prompts" if kind == PROMPT else "resources" for kind, _ in loaded.offers}),
             "files": loaded.files, "faults": loaded.faults, "python": PYTHON, "fastmcp": version(),
         })
     except Closed:

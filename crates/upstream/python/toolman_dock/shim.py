@@ -13,6 +13,7 @@ from .answers import AcceptedElicitation, CancelledElicitation, DeclinedElicitat
 from .context import Context
 from .faults import add
 from .media import Audio, File, Image
+from .offers import PROMPT, RESOURCE, AssistantMessage, Message, UserMessage, mark as offer
 from .registry import decorate, mark, tool
 
 
@@ -25,7 +26,7 @@ class FastMCPError(Exception):
 
 
 class FastMCP:
-    """Stands where a server would: it only collects tools."""
+    """Stands where a server would: it only collects tools, resources and prompts."""
 
     def __init__(self, name=None, *_, **__):
         self.name = name
@@ -39,19 +40,31 @@ class FastMCP:
             options["name"] = name
         return mark(inner, options, sys._getframe(1))
 
+    def resource(self, uri, **options):
+        frame = sys._getframe(1)
+        return lambda function: offer(RESOURCE, uri, function, options, frame)
+
+    def prompt(self, name_or_fn=None, **options):
+        frame = sys._getframe(1)
+        if isinstance(name_or_fn, str):
+            options["name"] = name_or_fn
+        elif name_or_fn is not None:
+            return offer(PROMPT, None, name_or_fn, options, frame)
+        return lambda function: offer(PROMPT, None, function, options, frame)
+
     def run(self, *_, **__):
         raise RuntimeError("the dock runs this server; call `run` only below `if __name__ == \"__main__\"`")
 
     run_async = run
 
     def __getattr__(self, name):
-        if name in ("resource", "prompt", "custom_route"):
+        if name == "custom_route":
             return _ignored
         raise AttributeError("the built-in FastMCP has no `%s`; %s" % (name, add("fastmcp")))
 
 
 def _ignored(*_, **__):
-    """Resources and prompts are not served by the dock; their functions stay what they are."""
+    """Routes are not served by the dock; their functions stay what they are."""
     return lambda function: function
 
 
@@ -89,6 +102,10 @@ EXPORTS = {
     "fastmcp.server": {"FastMCP": FastMCP, "Context": Context},
     "fastmcp.server.context": {"Context": Context},
     "fastmcp.server.elicitation": {kind.__name__: kind for kind in (AcceptedElicitation, DeclinedElicitation, CancelledElicitation)},
+    "fastmcp.prompts": {"Message": Message},
+    "fastmcp.prompts.prompt": {"Message": Message},
+    "mcp.server.fastmcp.prompts": {},
+    "mcp.server.fastmcp.prompts.base": {"Message": Message, "UserMessage": UserMessage, "AssistantMessage": AssistantMessage},
     "fastmcp.utilities": {},
     "fastmcp.utilities.types": {"Image": Image, "Audio": Audio, "File": File},
     "mcp": {},

@@ -12,8 +12,8 @@ from .source import SERVERS, is_main
 
 LIBRARIES = ("builtins", "fastmcp", "mcp")
 DECORATORS = ("fastmcp.tools.tool", "fastmcp.tools.function_tool.tool")
-# What a server is asked for that makes no tools.
-HARMLESS = ("run", "run_async", "resource", "prompt", "custom_route", "name")
+# What a server is asked for that makes no tools; its resources and prompts are known by running the file.
+HARMLESS = ("run", "run_async", "custom_route", "name")
 
 # What holds nothing, and may be there a hundred thousand times.
 DULL = (ast.Constant, ast.expr_context, ast.operator, ast.cmpop, ast.alias)

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::audience::Audience;
+use super::audience::{Audience, Utterance};
 use super::{Connection, Heard, OpenAsk, State, Waiting, Wire};
 use crate::error::Error;
 use crate::limits::{ASK_TIMEOUT, ASKS_MAX, LINE_BYTES_MAX};
@@ -143,7 +143,7 @@ impl Connection {
             "notifications/subscriptions/acknowledged" => {}
             _ => {
                 let notice = Upcall::Notice(frame.clone());
-                match self.audience(source) {
+                match self.audience(source, Utterance::Notice) {
                     Audience::One(relay) => _ = (relay.deliver)(notice),
                     Audience::Nobody => (self.0.listener.hear)(Heard::Upcall(notice)),
                     Audience::Several => (self.0.listener.hear)(Heard::Unattributed),
@@ -184,7 +184,7 @@ impl Connection {
         let mut asked = None;
         let notices = self.0.outgoing.clone();
         let ask = Upcall::Ask(Ask { method: method.clone(), params, answer, notices });
-        match self.audience(source) {
+        match self.audience(source, Utterance::Question) {
             Audience::One(relay) => {
                 if (relay.deliver)(ask) {
                     self.set_deadlines_of(&mut self.state(), relay.who, Some(ASK_TIMEOUT));

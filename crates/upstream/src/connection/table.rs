@@ -58,9 +58,9 @@ impl Waiting {
 
 impl State {
     /// Takes a call off the table.
-    fn remove(&mut self, id: u64) -> Option<Waiting> {
+    fn remove(&mut self, id: u64, is_answered: bool) -> Option<Waiting> {
         let waiting = self.calls.remove(&id)?;
-        self.past.note(waiting.relay.as_ref());
+        self.past.note(waiting.relay.as_ref(), is_answered);
         Some(waiting)
     }
 }
@@ -113,7 +113,7 @@ impl Connection {
             };
             // One whose time is over stays until its ticket tells the server.
             if !waiting.is_over {
-                state.remove(id);
+                state.remove(id, true);
             }
             Poll::Ready(answer)
         })
@@ -138,7 +138,7 @@ impl Connection {
     /// Takes a call off the table that was answered elsewhere.
     pub(super) fn finish(&self, id: u64, is_answered: bool) {
         let mut state = self.state();
-        if let Some(waiting) = state.remove(id) {
+        if let Some(waiting) = state.remove(id, is_answered) {
             state.answered += u64::from(is_answered && waiting.relay.is_some());
         }
     }
@@ -212,7 +212,7 @@ impl Drop for Ticket<'_> {
         let connection = self.connection;
         let was_waiting = {
             let mut state = connection.state();
-            let was_waiting = state.remove(self.id).is_some_and(|call| call.is_open());
+            let was_waiting = state.remove(self.id, false).is_some_and(|call| call.is_open());
             if was_waiting && state.abandoned.len() < CALLS_MAX {
                 state.abandoned.insert(self.id);
             }

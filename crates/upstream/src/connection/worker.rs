@@ -41,9 +41,14 @@ impl Connection {
         self.state().exact.clone()
     }
 
+    /// What the worker has besides tools: `resources`, `prompts`.
+    pub fn offers(&self) -> Vec<String> {
+        self.state().offers.clone()
+    }
+
     pub(super) fn receive_from_worker(&self, frame: &Bytes) {
         match protocol::parse(frame) {
-            Ok(Said::Ready { faults, mut broken, exact }) => {
+            Ok(Said::Ready { faults, mut broken, exact, offers }) => {
                 let veil = &self.0.listener.veil;
                 let hidden = |fault| veil.over_words(fault, self.saying("ready"));
                 let faults = faults.into_iter().map(hidden).collect();
@@ -51,7 +56,8 @@ impl Connection {
                     failure.message = hidden(std::mem::take(&mut failure.message));
                 }
                 let mut state = self.state();
-                (state.faults, state.broken, state.exact) = (faults, broken, exact);
+                (state.faults, state.broken) = (faults, broken);
+                (state.exact, state.offers) = (exact, offers);
                 drop(state);
                 self.0.greeted.cancel();
             }

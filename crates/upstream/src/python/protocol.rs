@@ -73,6 +73,8 @@ pub enum Said {
         /// Files that could not be imported, and what a call of their tools fails with.
         broken: Vec<(String, Failure)>,
         exact: Vec<String>,
+        /// What there is besides tools: `resources`, `prompts`.
+        offers: Vec<String>,
     },
     Answer {
         id: u64,
@@ -114,6 +116,21 @@ pub fn request(
     let text = match method {
         "tools/list" => format!(r#"{{"id":{id},"op":"tools.list"}}"#),
         "ping" => format!(r#"{{"id":{id},"op":"ping"}}"#),
+        "resources/list" => format!(r#"{{"id":{id},"op":"resources.list"}}"#),
+        "resources/templates/list" => format!(r#"{{"id":{id},"op":"templates.list"}}"#),
+        "prompts/list" => format!(r#"{{"id":{id},"op":"prompts.list"}}"#),
+        "resources/read" => {
+            let ([uri], seconds) = (json::members(params?, ["uri"]).ok()?, timeout.as_secs_f64());
+            format!(r#"{{"id":{id},"op":"resources.read","uri":{},"timeout":{seconds}}}"#, uri?)
+        }
+        "prompts/get" => {
+            let [name, arguments] = json::members(params?, ["name", "arguments"]).ok()?;
+            let (name, arguments) = (name?, arguments.unwrap_or("{}"));
+            let seconds = timeout.as_secs_f64();
+            format!(
+                r#"{{"id":{id},"op":"prompts.get","prompt":{name},"timeout":{seconds},"arguments":{arguments}}}"#
+            )
+        }
         "tools/call" => {
             let [name, arguments, meta] =
                 json::members(params?, ["name", "arguments", "_meta"]).ok()?;
@@ -157,7 +174,8 @@ pub fn parse(frame: &Bytes) -> Result<Said, String> {
     match op.and_then(json::string).as_deref() {
         Some("ready") => {
             let (faults, broken) = (faults(&whole), broken(&whole));
-            return Ok(Said::Ready { faults, broken, exact: exact(&whole) });
+            let [exact, offers] = ["exact", "offers"].map(|member| names(&whole, member));
+            return Ok(Said::Ready { faults, broken, exact, offers });
         }
         Some("stuck") => {
             let [tool] = whole.members(["tool"]).map_err(|fault| fault.to_string())?;
@@ -241,9 +259,9 @@ fn broken(whole: &Raw) -> Vec<(String, Failure)> {
     json::elements(list).unwrap_or_default().into_iter().filter_map(one).collect()
 }
 
-/// The tools whose schema alone tells what they take, as far as keywords can.
-fn exact(whole: &Raw) -> Vec<String> {
-    let Ok([Some(list)]) = whole.members(["exact"]) else { return Vec::new() };
+/// A list of names.
+fn names(whole: &Raw, member: &'static str) -> Vec<String> {
+    let Ok([Some(list)]) = whole.members([member]) else { return Vec::new() };
     let names = json::elements(list).unwrap_or_default().into_iter();
     names.filter_map(|name| Some(json::string(name)?.into_owned())).collect()
 }
@@ -319,7 +337,7 @@ mod tests {
             bare.unwrap(),
             r#"{"id":8,"op":"tools.call","tool":"now","timeout":1,"arguments":{}}"#
         );
-        assert_eq!(request("9", "prompts/get", None, Duration::ZERO, None), None);
+        assert_eq!(request("9", "completion/complete", None, Duration::ZERO, None), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp::abilities::Abilities;
 use mcp::items::Inventory;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -97,7 +98,7 @@ impl Upstream {
         let former = self.0.connection.load_full();
         let mut is_replaced = false;
         let end = tokio::select! {
-            problem = self.converse(self.meet_remote(remote), began, equipped) => Some(problem),
+            problem = self.converse(self.meet_for_all(remote), began, equipped) => Some(problem),
             relief = self.relieved(equipped) => {
                 is_replaced = relief == Relief::Replaced;
                 None
@@ -163,7 +164,10 @@ impl Upstream {
         if let Launch::Worker(_) = self.0.settings.launch {
             let met = async {
                 tokio::select! {
-                    () = connection.greeted() => Ok((connection.clone(), Introduction::of_worker())),
+                    () = connection.greeted() => {
+                        let introduction = Introduction::of_worker(&connection.offers());
+                        Ok((connection.clone(), introduction))
+                    }
                     loss = connection.lost() => Err(worded(loss)),
                 }
             };
@@ -171,7 +175,8 @@ impl Upstream {
             return timeout(STARTUP_LATE_MAX, met).await.unwrap_or_else(late);
         }
         let era = self.0.settings.era;
-        let introduction = introduce(connection, era, STARTUP_LATE_MAX).await;
+        let abilities = self.0.spawner.abilities().await;
+        let introduction = introduce(connection, era, abilities, STARTUP_LATE_MAX).await;
         let introduction = introduction.map_err(|problem| match problem {
             Problem::Itself => self.leave_out(),
             problem => format!("can't be used: {problem}"),
@@ -187,14 +192,21 @@ impl Upstream {
         reason.to_owned()
     }
 
+    /// Meets a server for all clients.
+    async fn meet_for_all(&self, remote: &Remote) -> Result<(Connection, Introduction), String> {
+        self.meet_remote(remote, self.0.spawner.abilities().await).await
+    }
+
     pub(super) async fn meet_remote(
         &self,
         remote: &Remote,
+        abilities: Abilities,
     ) -> Result<(Connection, Introduction), String> {
         let stranger = Stranger {
             upstream: self.name(),
             remote,
             era: self.0.settings.era,
+            abilities,
             known: self.0.manner.load().as_deref().copied(),
             listener: &|| self.listener(),
         };

@@ -102,7 +102,8 @@ impl Upstream {
                 let remote = remote.fill(context);
                 let remote =
                     remote.map_err(|error| broken(format!("can't be asked: a header {error}")))?;
-                let meeting = timeout(wait, Box::pin(self.meet_remote(&remote))).await;
+                let meeting =
+                    timeout(wait, Box::pin(self.meet_remote(&remote, relay.abilities))).await;
                 let met =
                     meeting.unwrap_or_else(|_| Err(format!("gave no own session within {wait:?}")));
                 let (connection, introduction) = met.map_err(broken)?;
@@ -136,7 +137,7 @@ impl Upstream {
         self.0.privates.keepers.spawn(keeper.keep(process, introduced));
         let introduction = match introduction {
             Some(introduction) => introduction,
-            None => introduce(&connection, self.0.settings.era, wait)
+            None => introduce(&connection, self.0.settings.era, relay.abilities, wait)
                 .await
                 .map_err(|problem| broken(format!("can't be used: {problem}")))?,
         };

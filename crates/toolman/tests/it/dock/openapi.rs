@@ -41,7 +41,13 @@ fn all_examples(service: &str) -> Data {
         let text = std::fs::read_to_string(examples().join("async-tool").join(file)).unwrap();
         data.write(&format!("async-tool/{file}"), &text);
     }
-    let settings = format!("env: {{ WEATHER_API_KEY: none, WEATHER_BASE_URL: \"{service}\" }}\n");
+    // The search takes a converted scalar for a fault of the schema.
+    for name in ["basic-tool", "multi-tool", "typed-tool"] {
+        data.write(&format!("{name}/tooldock.yaml"), "strict: true\n");
+    }
+    let settings = format!(
+        "strict: true\nenv: {{ WEATHER_API_KEY: none, WEATHER_BASE_URL: \"{service}\" }}\n"
+    );
     data.write("async-tool/tooldock.yaml", &settings);
     data
 }

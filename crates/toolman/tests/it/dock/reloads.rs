@@ -1,9 +1,12 @@
 //! Reading folders again while they are in use.
 
 use serde_json::json;
+use testkit::binary::Folder;
+use testkit::http::send;
 use testkit::processes::kill;
 
 use super::{Data, Dock, HELLO, MANAGER, TOKEN};
+use crate::TOOLMAN;
 
 fn greeting(word: &str) -> String {
     HELLO.replace("Hello,", word)
@@ -100,4 +103,23 @@ async fn what_is_written_is_not_run_before_it_is_read() {
     }
     dock.reload().await;
     assert_eq!(dock.text("a", "hello", &json!({})).await, "Not yet, World!");
+}
+
+#[tokio::test]
+async fn who_reads_the_data_directory_may_ask_for_a_reload() {
+    // TD-113, TD-123: whatever the tokens are that the core was started with.
+    let data = Data::new(&[("a/t.py", HELLO)]);
+    let dock = Dock::start(&data).await;
+    data.write("b/t.py", HELLO);
+    let mut command = Folder::new(TOOLMAN).command(&["reload", "--data-dir"]);
+    let output = command.arg(data.path()).current_dir(data.path()).output().await.unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(dock.text("b", "hello", &json!({})).await, "Hello, World!");
+    let token = std::fs::read_to_string(data.path().join("reload.token")).unwrap();
+    for path in ["/tools", "/health"] {
+        let bearer = format!("Bearer {}", token.trim());
+        let headers = [("Authorization", bearer.as_str()), ("X-Namespace", "a")];
+        let answer = send(&dock.address, "GET", path, &headers, "").await;
+        assert!(!answer.body.contains("hello"), "it opens nothing else: {answer:?}");
+    }
 }

@@ -65,6 +65,44 @@ async fn file_of_a_model_is_served_after_a_person_has_approved_the_diff() {
 }
 
 #[tokio::test]
+async fn every_tool_says_what_waits_for_a_person() {
+    // TD-124, TD-128, TD-129, TD-138
+    let data = Data::new(&[("shared/hello.py", HELLO)]);
+    let core = Dock::start(&data).await;
+    let url = format!("http://{}", core.address);
+    let manager = Manager::start(&data, &[("CORE_URL", &url)]).await;
+    let changed = HELLO.replace("def hello", "def greet");
+    manager.done("write_tool", written("hello.py", &changed)).await;
+    let shared = json!({"namespace": "shared"});
+    let listed = manager.done("list_tools", shared.clone()).await;
+    let row = |row: &Value| (row["name"].clone(), row["pending"].clone());
+    let rows: Vec<_> = listed.as_array().unwrap().iter().map(row).collect();
+    let greet = (json!("greet"), json!(true));
+    assert_eq!(rows, [(json!("hello"), Value::Null), greet], "{listed}");
+
+    let try_it = |tool: &str| json!({"namespace": "shared", "tool_name": tool, "input": {}});
+    for (tool, works) in [("hello", true), ("greet", false)] {
+        let tried = manager.done("test_tool", try_it(tool)).await;
+        assert_eq!((&tried["success"], &tried["pending"]), (&json!(works), &json!(["hello.py"])));
+        assert!(tried["next"].as_str().unwrap().contains("toolman approve"), "{tried}");
+    }
+
+    let added =
+        manager.done("add_requirement", json!({"namespace": "shared", "package": "idna"})).await;
+    assert_eq!((&added["pending"], &added["installed"]), (&json!(true), &json!(false)), "{added}");
+    let listed = manager.done("list_requirements", shared.clone()).await;
+    assert_eq!((&listed["packages"], &listed["pending"]), (&json!([]), &json!(["idna"])));
+    let installed = manager.done("install_requirements", shared.clone()).await;
+    assert_eq!(installed["not_installed"], json!(["idna"]), "{installed}");
+    assert_eq!((&installed["installed"], &installed["pending"]), (&json!(true), &json!(true)));
+    for package in ["httpx>>=1", "httpx 1.0", "httpx; colour == 'red'"] {
+        let wrong = json!({"namespace": "shared", "package": package});
+        let refused = manager.refused("add_requirement", wrong).await;
+        assert!(refused.contains("write it like"), "{refused}");
+    }
+}
+
+#[tokio::test]
 async fn former_versions_are_kept_and_put_in_place_again() {
     let data = Data::new(&[("shared/hello.py", HELLO)]);
     let manager = Manager::start(&data, &[("TOOL_APPROVAL", "auto")]).await;

@@ -35,6 +35,10 @@ fn compose_file_has_two_services_over_one_volume() {
         }
         assert!(service["healthcheck"]["test"].to_string().contains("/health"), "{name}");
         assert!(service["networks"]["internal"]["ipv4_address"].is_string(), "{name}");
+        assert!(service["networks"]["public"].is_object(), "{name}: ports are published there");
+        assert_eq!(service["env_file"][0], json!({"path": ".env", "required": false}), "{name}");
+        let is_config = |mount: &&&Value| mount.as_str().unwrap().contains(":/config");
+        assert_eq!(mounts.iter().filter(is_config).count(), 1, "{name} finds its tools.toml");
     }
     let manager = &services["toolman-manager"];
     assert_eq!(manager["depends_on"]["toolman-core"]["condition"], "service_healthy");
@@ -43,11 +47,17 @@ fn compose_file_has_two_services_over_one_volume() {
     assert_eq!(mounted.split(':').next(), Some(memory), "secrets are edited in memory");
     let address = manager["networks"]["internal"]["ipv4_address"].as_str().unwrap();
     let allowed = &services["toolman-core"]["environment"]["INTERNAL_ALLOWED_CIDRS"];
-    assert_eq!(allowed, &json!(format!("{address}/32")));
+    assert_eq!(allowed, &json!(format!("{address}/32,127.0.0.1/32")), "and reloads from inside");
+    let core = services["toolman-core"]["networks"]["internal"]["ipv4_address"].as_str().unwrap();
+    assert_eq!(manager["environment"]["CORE_URL"], format!("http://{core}:8000"));
+    assert_eq!(file["networks"]["internal"]["internal"], true, "it leads nowhere else");
+    let told = manager["environment"]["TOOLMAN_EXEC"].as_str().unwrap();
+    assert!(told.ends_with(manager["container_name"].as_str().unwrap()), "{told}");
     assert!(file["networks"]["internal"]["ipam"]["config"][0]["subnet"].is_string());
     assert!(file["volumes"]["data"].is_null() || file["volumes"]["data"].is_object());
     let is_targeted = |service: &str, stage: &str| services[service]["build"]["target"] == stage;
-    assert!(is_targeted("toolman-core", "core") && is_targeted("toolman-manager", "manager"));
+    assert!(is_targeted("toolman-core", "${TOOLMAN_IMAGE:-core}"));
+    assert!(is_targeted("toolman-manager", "manager"));
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/Dockerfile");
     let stages = std::fs::read_to_string(path).unwrap();
     let (core, manager) = stages.split_once("AS manager").unwrap();
@@ -55,6 +65,31 @@ fn compose_file_has_two_services_over_one_volume() {
         stage.lines().any(|line| line.contains("apt-get install") && line.contains(" git"))
     };
     assert!(!installs_git(core) && installs_git(manager), "only the manager needs git");
+    assert!(core.contains("FROM core AS full") && manager.contains("EDITOR=nano"), "{stages}");
+}
+
+#[test]
+fn example_of_the_settings_names_what_the_compose_file_and_the_documents_name() {
+    // TD-146, TD-156
+    let read = |path: &str| {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        std::fs::read_to_string(root.join(path)).unwrap()
+    };
+    let (example, composed) = (read("deploy/.env.example"), read("deploy/compose.yaml"));
+    let lines = example.lines().map(|line| line.trim_start_matches('#'));
+    let named: Vec<_> =
+        lines.filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
+    for part in composed.split("${").skip(1) {
+        let name = part.split([':', '}']).next().unwrap();
+        assert!(named.contains(&name), "{name}");
+    }
+    let documents = read("docs/dock.md") + &read("docs/manager.md");
+    for name in named {
+        assert!(documents.contains(name), "{name}");
+    }
+    for ignored in [".git", "**/target", "deploy/.env"] {
+        assert!(read(".dockerignore").lines().any(|line| line == ignored), "{ignored}");
+    }
 }
 
 /// A command as a service of the file has it, over a folder that stands for the volume, on this machine alone.
@@ -67,7 +102,7 @@ fn service(folder: &Folder, name: &str, volume: &Path) -> Command {
     for (key, value) in service["environment"].as_object().unwrap() {
         let value = match (key.as_str(), value.as_str().unwrap()) {
             ("DATA_DIR", _) => volume.to_str().unwrap(),
-            ("INTERNAL_ALLOWED_CIDRS", _) => "127.0.0.1/32",
+            ("TOOLMAN_EXEC", _) => "exec in a container",
             ("SECRETS_KEY", _) => "a master key for the tests of compose",
             // Tokens are set by whoever starts it, and levels have a default.
             (_, value) if value.starts_with("${") => continue,
@@ -95,7 +130,10 @@ async fn services_of_the_compose_file_begin_with_an_empty_volume() {
     manager.done("create_namespace", json!({"name": "first"})).await;
     let code = tool("shout", "return text.upper()");
     let laid = json!({"namespace": "first", "filename": "a.py", "code": code});
-    assert_eq!(manager.done("write_tool", laid).await["pending"], true, "a person is asked");
+    let written = manager.done("write_tool", laid).await;
+    assert_eq!(written["pending"], true, "a person is asked");
+    let next = written["next"].as_str().unwrap();
+    assert!(next.contains("run: exec in a container toolman approve first/a.py"), "{next}");
     let mut approve = service(&folder, "toolman-manager", &volume);
     approve = {
         let mut person = folder.command(&["approve", "--yes"]);
@@ -103,7 +141,13 @@ async fn services_of_the_compose_file_begin_with_an_empty_volume() {
         person
     };
     assert!(approve.output().await.unwrap().status.success());
-    manager.done("reload_core", json!({})).await;
+    let reload = {
+        let mut inside = folder.command(&["reload"]);
+        let core = service(&folder, "toolman-core", &volume);
+        inside.envs(core.as_std().get_envs().filter_map(|(key, value)| Some((key, value?))));
+        inside.output().await.unwrap()
+    };
+    assert!(reload.status.success(), "from inside: {reload:?}");
     assert_eq!(core.text("first", "shout", &json!({"text": "a"})).await, "A");
 }
 

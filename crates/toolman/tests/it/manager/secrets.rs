@@ -85,6 +85,48 @@ async fn secret_is_checked_prepared_set_by_a_person_and_used() {
 }
 
 #[tokio::test]
+async fn secret_that_is_read_and_not_declared_is_named_everywhere() {
+    // TD-126, TD-131, TD-134
+    let files = [
+        ("github/t.py", USER),
+        ("github/tooldock.yaml", "secrets: [OTHER]\nenv:\n  OTHER: default\n"),
+    ];
+    let (_data, _core, manager) = both(&files).await;
+    let github = json!({"namespace": "github"});
+    let checked = manager.done("check_secrets", github.clone()).await;
+    assert_eq!(checked["undeclared"], json!(["GITHUB_TOKEN"]), "{checked}");
+    assert_eq!((&checked["missing"], &checked["defaults"]), (&json!([]), &json!(["OTHER"])));
+    let listed = manager.done("list_namespaces", json!({})).await;
+    assert_eq!(listed[0]["secrets_status"], "ok", "{listed}");
+    let key = json!({"key": "GITHUB_TOKEN", "namespace": "github"});
+    let told = manager.done("prepare_secret", key.clone()).await;
+    assert_eq!(told["declared"], false, "{told}");
+    assert!(told["next"].as_str().unwrap().contains("declare_secret"), "{told}");
+    let test = json!({"namespace": "github", "tool_name": "length", "input": {}});
+    let tried = manager.done("test_tool", test).await;
+    let error = tried["error"].as_str().unwrap();
+    assert!(error.contains("name it under `secrets:` in tooldock.yaml"), "{error}");
+    let again = json!({"namespace": "github", "filename": "u.py", "code": USER});
+    let written = manager.done("write_tool", again).await;
+    let doubled =
+        "the tool `length` is defined in `t.py`, too; `t.py`, the first by name, keeps it";
+    let unset =
+        "it reads `GITHUB_TOKEN`, which nothing sets: if it is a secret, call declare_secret";
+    assert_eq!(written["warnings"], json!([doubled, unset]), "{written}");
+    let reloaded = manager.done("reload_core", json!({})).await;
+    let problem = reloaded["problems"].to_string();
+    assert!(
+        problem.contains("u.py:4: the tool `length` is already defined in `t.py`"),
+        "{problem}"
+    );
+
+    manager.done("declare_secret", key.clone()).await;
+    assert_eq!(manager.done("prepare_secret", key).await["declared"], true);
+    let checked = manager.done("check_secrets", github).await;
+    assert_eq!(checked["undeclared"], Value::Null, "{checked}");
+}
+
+#[tokio::test]
 async fn names_that_decide_what_runs_are_no_secrets_and_a_manager_without_the_key_knows_names() {
     // TD-51, TD-65, HARDENING K12
     let (data, core, manager) = both(&[]).await;

@@ -53,6 +53,22 @@ def fails():
 '''
 
 EXTRA = '''
+@mcp.resource("notes://all", mime_type="text/markdown")
+def notes() -> str:
+    """All notes."""
+    return "# notes"
+
+@mcp.resource("notes://{name}/text")
+async def note(name: str, ctx: Context) -> dict:
+    """One note."""
+    await ctx.info("told")
+    return {"name": name}
+
+@mcp.prompt
+def review(code: str) -> str:
+    """Review."""
+    return "Review: " + code
+
 @mcp.tool
 def whole() -> ToolResult:
     """A whole result."""
@@ -110,7 +126,8 @@ class RealFastmcp:
         self.assertEqual(self.worker.text("plain", {"x": 3}), "3")
         self.assertEqual(self.worker.result("of_server")["structuredContent"], {"x": 5})
         self.assertEqual(self.worker.error("of_server", {"x": 10})["code"], "invalid_arguments")
-        self.assertEqual(self.worker.error("of_server", {"x": "1"})["code"], "invalid_arguments")
+        self.assertEqual(self.worker.result("of_server", {"x": "1"})["structuredContent"], {"x": 1}, "as the library does")
+        self.assertEqual(self.worker.error("of_server", {"x": "one"})["code"], "invalid_arguments")
         self.assertEqual(self.worker.result("picture")["content"], [{"type": "image", "data": "YQ==", "mimeType": "image/png"}])
         self.assertEqual(self.worker.error("fails"), {"code": "internal_error", "message": "be nice", "details": None})
         self.assertEqual(self.worker.result("whole"), {"content": [{"type": "text", "text": "text"}],
@@ -118,6 +135,18 @@ class RealFastmcp:
         self.assertEqual(self.worker.result("block")["content"], [{"type": "text", "text": "t"}])
         self.assertEqual(self.worker.definition("annotated")["annotations"], {"readOnlyHint": True})
         self.assertEqual(self.worker.text("added", {"x": "a"}), "a")
+
+    def test_resources_and_prompts_of_its_servers_are_served(self):
+        self.assertEqual(self.worker.ready["offers"], ["prompts", "resources"])
+        self.assertEqual([(one["uri"], one["mimeType"]) for one in self.worker.request("resources.list")["result"]["resources"]],
+                         [("notes://all", "text/markdown")])
+        self.assertEqual([one["uriTemplate"] for one in self.worker.request("templates.list")["result"]["resourceTemplates"]],
+                         ["notes://{name}/text"])
+        self.assertEqual(self.worker.request("prompts.list")["result"]["prompts"][0]["arguments"], [{"name": "code", "required": True}])
+        self.assertEqual(self.worker.request("resources.read", uri="notes://all")["result"]["contents"][0]["text"], "# notes")
+        self.assertEqual(self.worker.request("resources.read", uri="notes://a/text")["result"]["contents"][0]["text"], '{"name":"a"}')
+        self.assertEqual(self.worker.request("prompts.get", prompt="review", arguments={"code": "x"})["result"]["messages"],
+                         [{"role": "user", "content": {"type": "text", "text": "Review: x"}}])
 
     # Tools without a function of their own are run by the library.
     def test_transformed_tools_are_run_by_the_library(self):
