@@ -1,8 +1,8 @@
 """Drives toolman with the Python SDK 1.x: `python_v1.py TOOLMAN DIRECTORY` over stdio,
 `python_v1.py URL TOKEN` over HTTP, or over HTTP+SSE where the URL ends in `/sse`.
 
-DIRECTORY holds a `tools.toml` with `uri_style = "rfc"`: this SDK refuses a URI whose scheme holds
-an underscore. The last line on stdout is `ok`, or the exit code is 1.
+DIRECTORY holds a `tools.toml` with `uri_style = "auto"`: this SDK refuses a URI whose scheme holds
+an underscore, so it is shown others. The last line on stdout is `ok`, or the exit code is 1.
 """
 
 import sys

@@ -6,7 +6,7 @@ use mcp::items::{Definition, Kind};
 use mcp::names::{NamespacedName, UpstreamName, UriStyle};
 use mcp::uri_template::UriTemplate;
 
-use crate::snapshot::{Catalog, Item, Offer, Rules};
+use crate::snapshot::{Catalog, Item, Offer};
 
 /// How the URIs of a template are recognised and shown.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Template {
 }
 
 impl Template {
-    pub fn of(definition: &Definition, offer: &Offer<'_>, rules: &Rules) -> Template {
+    pub fn of(definition: &Definition, offer: &Offer<'_>, style: UriStyle) -> Template {
         let shown = UriStyle::ALL.map(|style| offer.namespace.prefix(style));
         let mut prefixes = shown.to_vec();
         prefixes.push(format!("{}_", offer.upstream));
@@ -28,7 +28,7 @@ impl Template {
         prefixes.sort_by_key(|prefix| std::cmp::Reverse(prefix.len()));
         prefixes.dedup();
         let matcher = UriTemplate::parse(definition.name());
-        Template { matcher, prefixes, shown, style: rules.uri_style }
+        Template { matcher, prefixes, shown, style }
     }
 }
 

@@ -7,6 +7,7 @@ pub mod error;
 pub mod expansion;
 pub mod exposure;
 pub mod limits;
+pub mod naming;
 pub mod narrowing;
 pub mod patterns;
 pub mod policy;

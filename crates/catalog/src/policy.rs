@@ -302,7 +302,11 @@ impl<'a> Subject<'a> {
 
     pub fn of(item: &'a Item) -> Subject<'a> {
         let origin = &item.origin;
-        Subject::new(&origin.upstream, &origin.namespace, &origin.name, item.name.as_str())
+        // Not by the name that is shown: what is decided must not depend on the client program.
+        let exposed = item.canonical.as_str();
+        let mut subject = Subject::new(&origin.upstream, &origin.namespace, &origin.name, exposed);
+        subject.names.extend(item.also.iter().map(ToString::to_string));
+        subject
     }
 
     /// Every spelling that a rule may use.

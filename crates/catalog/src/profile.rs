@@ -76,6 +76,8 @@ pub struct Naming {
 /// The characters that a client takes in the names of tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Alphabet {
+    /// All that can be seen.
+    Any,
     /// Letters, digits, `_`, `-` and `.`, as the protocol has it.
     Protocol,
     /// The same without `.`, as most model endpoints have it.
@@ -123,9 +125,24 @@ impl Default for Profile {
     }
 }
 
+impl Naming {
+    /// What the protocol demands, and nothing more.
+    pub const PROTOCOL: Naming =
+        Naming { uri_style: UriStyle::Underscore, length_max: 128, alphabet: Alphabet::Protocol };
+
+    /// What most model endpoints take: 64 characters, of which the client puts up to 14 before a name, as in
+    /// `mcp__toolman__git_log`. One for all of them: each other naming needs a catalog of its own.
+    pub const ENDPOINT: Naming =
+        Naming { length_max: 50, alphabet: Alphabet::Endpoint, ..Naming::PROTOCOL };
+
+    /// What servers say.
+    pub const AS_IS: Naming =
+        Naming { length_max: 4_096, alphabet: Alphabet::Any, ..Naming::PROTOCOL };
+}
+
 impl Default for Naming {
     fn default() -> Naming {
-        Naming { uri_style: UriStyle::Underscore, length_max: 128, alphabet: Alphabet::Protocol }
+        Naming::PROTOCOL
     }
 }
 

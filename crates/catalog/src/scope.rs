@@ -45,9 +45,7 @@ impl Scope {
 
     /// Whether another place shows the same catalog, whatever the rights are.
     pub fn is_over_the_same(&self, other: &Scope) -> bool {
-        self.surface == other.surface
-            && self.namespace == other.namespace
-            && self.profile.naming == other.profile.naming
+        self.is_beside(other) && self.profile.naming == other.profile.naming
     }
 
     /// The choice, where it is what a client begins with and can change.
@@ -65,8 +63,13 @@ impl Scope {
         self.namespace.as_ref().is_none_or(|only| only == namespace)
     }
 
-    /// The catalog as it is here.
-    pub fn assemble(&self, offers: &[Offer<'_>], rules: &Rules) -> Catalog {
+    /// Whether another place shows the same items, be it under other names.
+    pub fn is_beside(&self, other: &Scope) -> bool {
+        self.surface == other.surface && self.namespace == other.namespace
+    }
+
+    /// The catalog as it is here. One `like` it is of a place beside this one, made of the same offers.
+    pub fn assemble(&self, offers: &[Offer<'_>], rules: &Rules, like: Option<&Catalog>) -> Catalog {
         let bare = Namespace::default();
         let shown = offers.iter().filter(|offer| self.holds(offer.namespace));
         let offers: Vec<_> = match self.surface {
@@ -78,7 +81,8 @@ impl Scope {
             }
             _ => shown.copied().collect(),
         };
-        Catalog::assemble(&offers, rules, self.surface.control_names())
+        let reserved = self.surface.control_names();
+        Catalog::assemble(&offers, rules, reserved, &self.profile.naming, like)
     }
 }
 

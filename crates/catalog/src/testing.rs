@@ -19,10 +19,10 @@ use crate::toolset::{Toolset, Toolsets};
 use crate::view::View;
 
 pub fn catalog(text: &str, starts_on: &[&str]) -> Arc<Catalog> {
-    catalog_with(text, starts_on, UriStyle::Underscore)
+    catalog_with(text, starts_on, None)
 }
 
-pub fn catalog_with(text: &str, starts_on: &[&str], uri_style: UriStyle) -> Arc<Catalog> {
+pub fn catalog_with(text: &str, starts_on: &[&str], uri_style: Option<UriStyle>) -> Arc<Catalog> {
     let starts_on = Patterns::parse(starts_on).unwrap();
     Arc::new(assemble(text, &Rules { starts_on, uri_style, ..Rules::default() }, &Scope::default()))
 }
@@ -68,10 +68,11 @@ pub fn assemble_of(
             namespace,
             own_namespace: namespace,
             inventory,
+            purpose: None,
             toolset: None,
         })
         .collect();
-    scope.assemble(&offers, rules)
+    scope.assemble(&offers, rules, None)
 }
 
 fn parse_line(line: &str) -> (UpstreamName, Namespace, Inventory) {

@@ -29,6 +29,10 @@ use crate::surface::{Inactive, Surface, stub};
 use crate::tokens::estimate;
 use crate::toolset::{Manner, Resolution};
 
+/// Characters of the catalog in a description, where neither the client nor the operator says less: about 6,000
+/// tokens, which every conversation pays for. The whole of 1,003 tools would take 26,000.
+const DESCRIPTION_CHARS_MAX: usize = 24_000;
+
 #[derive(Debug)]
 pub struct View {
     catalog: Arc<Catalog>,
@@ -126,6 +130,12 @@ impl View {
             // The equipped toolset is looked at apart: what its references mean is known here.
             Surface::Filter | Surface::Namespace | Surface::Permission | Surface::Toolset => true,
         }
+    }
+
+    /// Characters that the client passes on of a description of ours, or that are enough for any.
+    pub fn description_max(&self) -> usize {
+        let usual = self.catalog.description_max().unwrap_or(DESCRIPTION_CHARS_MAX);
+        self.scope.profile.description_max.map_or(usual, |most| most.min(usual))
     }
 
     /// The one decision: whether this client may see and use `item` now.

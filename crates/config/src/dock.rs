@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use catalog::naming::Prefix;
 use ipnet::IpNet;
 use mcp::names::{Namespace, UpstreamName};
 use toml::de::DeTable;
@@ -265,6 +266,7 @@ impl Folder {
 pub struct Named {
     pub name: UpstreamName,
     pub namespace: Namespace,
+    pub prefix: Prefix,
     pub path: PathBuf,
     /// What is said of it there, which counts for more than what it says of itself.
     pub manifest: Manifest,

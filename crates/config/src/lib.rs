@@ -32,6 +32,7 @@ mod toolsets;
 
 use std::path::Path;
 
+use catalog::naming::Prefix;
 use catalog::policy::permissions::Permissions;
 use catalog::profile::Profiles;
 use catalog::scope::Scope;
@@ -90,6 +91,7 @@ pub struct Config {
 #[derive(Clone, Debug)]
 pub struct Server {
     pub namespace: Namespace,
+    pub prefix: Prefix,
     pub settings: Settings,
     /// The section as it is written, nothing expanded.
     pub written: serde_json::Map<String, serde_json::Value>,

@@ -48,3 +48,6 @@ pub const DOCK_CALLS_MAX: u32 = 10_000;
 pub const DOCK_MEMORY_MB_MIN: u32 = 64;
 /// One file of Python tools.
 pub const TOOL_FILE_BYTES_MAX: usize = 1024 * 1024;
+/// Characters of the description of `toolman_activate`, between these.
+pub const DESCRIPTION_CHARS_MIN: u64 = 1_000;
+pub const DESCRIPTION_CHARS_MAX: u64 = 1_000_000;

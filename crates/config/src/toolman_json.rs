@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use catalog::naming::Prefix;
 use catalog::patterns::Patterns;
 use catalog::policy::Listed;
 use catalog::surface::Surface;
@@ -143,6 +144,7 @@ fn remote_tools(
     };
     let server = Server {
         namespace: Namespace::default(),
+        prefix: Prefix::default(),
         settings,
         written: serde_json::Map::default(),
         runs_in_shell: false,

@@ -6,6 +6,7 @@ mod dock;
 mod endpoints;
 pub mod http;
 mod names;
+mod naming;
 mod python;
 mod remote;
 pub mod routes;
@@ -17,7 +18,6 @@ use catalog::patterns::Patterns;
 use catalog::scope::Scope;
 use catalog::snapshot::Rules;
 use catalog::surface::Surface;
-use mcp::names::UriStyle;
 use mcp::text::shorten;
 use toml::de::{DeTable, DeValue};
 
@@ -33,10 +33,11 @@ use crate::{
 };
 
 /// The keys that are often written below `[[servers]]` by mistake.
-const TOP_KEYS: [&str; 7] = [
+const TOP_KEYS: [&str; 8] = [
     "active_toolsets",
     "distinguish_clients",
     "inactive",
+    "name_style",
     "selection",
     "surface",
     "unlisted_calls",
@@ -70,11 +71,8 @@ pub fn rest(
     surroundings: &Surroundings<'_>,
     faults: &mut Faults<'_>,
 ) -> Config {
+    let naming = naming::read(&mut top, &servers, &folders, faults);
     let starts_on = top.get("active_toolsets").map(|value| patterns(&value, faults));
-    let uri_style = top.get("uri_style").and_then(|value| {
-        let styles = [("underscore", UriStyle::Underscore), ("rfc", UriStyle::Rfc)];
-        value.choice(&styles, faults)
-    });
     let (surfaces, surface) = surfaces(&mut top, usual, faults);
     let profiles = clients::read(&mut top, faults);
     let http = top.get("http").map(|value| http::read(&value, surroundings, faults));
@@ -111,11 +109,11 @@ pub fn rest(
         folders,
         rules: Rules {
             starts_on: starts_on.unwrap_or_default(),
-            uri_style: uri_style.unwrap_or_default(),
             toolsets,
             exposure,
             allows_stale_references: allows_stale.unwrap_or(false),
             requires: requires.unwrap_or_default().into(),
+            ..naming
         },
         surface,
         rulebook,

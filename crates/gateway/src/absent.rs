@@ -137,7 +137,7 @@ impl Gateway {
             return None;
         }
         let scope = view.scope();
-        let catalog = scope.assemble(offers, &self.0.rules);
+        let catalog = scope.assemble(offers, &self.0.rules, None);
         let ceiling = Ceiling::of(&catalog, &catalog, &self.0.policies, scope, now());
         let selection = view.selection().clone();
         let view = View::new(Arc::new(catalog), Arc::new(ceiling), selection, Arc::clone(scope));
@@ -159,7 +159,7 @@ pub(crate) fn offer<'a>(
     inventory: &'a Inventory,
 ) -> Offer<'a> {
     let (upstream, own_namespace) = (upstream.name(), namespace);
-    Offer { upstream, namespace, own_namespace, inventory, toolset: None }
+    Offer { upstream, namespace, own_namespace, inventory, purpose: None, toolset: None }
 }
 
 /// Whether a name that nobody has would stand in this namespace.

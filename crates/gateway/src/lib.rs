@@ -58,9 +58,9 @@ use catalog::snapshot::{Catalog, Rules};
 use catalog::surface::Surface;
 use catalog::toolset::Toolset;
 use catalog::view::View;
-use foldhash::{HashMap, HashMapExt as _};
+use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use mcp::log_level::LogLevel;
-use mcp::names::{Namespace, UpstreamName};
+use mcp::names::{Namespace, NamespacedName, UpstreamName};
 use mcp::version::Spoken;
 use tokio::sync::{OnceCell, mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -230,6 +230,8 @@ struct Clients {
     initial: HashMap<Arc<Scope>, Arc<View>>,
     /// All that there is, kept where tools are counted.
     whole: Option<Arc<Catalog>>,
+    /// The names of which the log has said what they stand for.
+    explained: HashSet<NamespacedName>,
 }
 
 impl Clients {
@@ -293,6 +295,7 @@ impl Gateway {
                 last_change: 0,
                 initial: HashMap::new(),
                 whole: None,
+                explained: HashSet::new(),
             }),
             last_client: AtomicU64::new(0),
             metrics,

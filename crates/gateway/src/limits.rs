@@ -29,6 +29,8 @@ pub const WATCHES_MAX: usize = 256;
 pub const TASKS_MAX: usize = 10_000;
 /// Pages that are read of an upstream's list of tasks.
 pub const TASK_PAGES_MAX: usize = 10;
+/// Names that were changed of which the log says what they stand for.
+pub const EXPLAINED_NAMES_MAX: usize = 500;
 /// Longest name of an agent or client.
 pub const NAME_BYTES_MAX: usize = 256;
 /// Callers without a session whose choices are remembered; of more, those that ask nothing now are

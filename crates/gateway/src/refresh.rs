@@ -3,30 +3,35 @@
 //! Listens to the upstreams, assembles, hands every client its new view, and tells those whose
 //! lists are other ones now.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::future::pending;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use catalog::ceiling::Ceiling;
+use catalog::naming::Renamed;
 use catalog::policy::condition::{DAY_MINUTES, Moment, WEEK_MINUTES};
 use catalog::scope::Scope;
 use catalog::selection::Selection;
-use catalog::snapshot::Catalog;
+use catalog::snapshot::{Catalog, Offer};
 use catalog::surface::Surface;
 use catalog::toolset::Toolset;
 use catalog::view::View;
+use foldhash::HashSet;
 use mcp::items::{Inventory, Kind};
-use mcp::names::UpstreamName;
+use mcp::json;
+use mcp::names::{NamespacedName, UpstreamName};
+use mcp::text::shorten;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 use upstream::relay::Upcall;
-use upstream::supervisor::Event;
+use upstream::supervisor::{Event, Upstream};
 
 use crate::absent::offer;
 use crate::client::{Client, Owner};
 use crate::library::Store;
-use crate::limits::{EDGE_LOOK_MAX, EVENTS_MAX, SCOPES_MAX};
+use crate::limits::{EDGE_LOOK_MAX, EVENTS_MAX, EXPLAINED_NAMES_MAX, SCOPES_MAX};
 use crate::members::Members;
 use crate::{Clients, Gateway};
 
@@ -118,14 +123,20 @@ impl Gateway {
     }
 
     /// The snapshot of a scope, made of these inventories.
-    fn assemble(&self, scope: &Scope, ground: &Ground) -> Arc<Catalog> {
+    fn assemble(&self, scope: &Scope, ground: &Ground, like: Option<&Catalog>) -> Arc<Catalog> {
+        let said = ground.members.iter().map(|(_, upstream)| purpose(upstream));
+        let said: Vec<Option<String>> = said.collect();
         let offers: Vec<_> = ground
             .members
             .iter()
             .zip(&ground.inventories)
-            .map(|((namespace, upstream), inventory)| offer(namespace, upstream, inventory))
+            .zip(&said)
+            .map(|(((namespace, upstream), inventory), purpose)| Offer {
+                purpose: purpose.as_deref(),
+                ..offer(namespace, upstream, inventory)
+            })
             .collect();
-        Arc::new(scope.assemble(&offers, &self.0.rules))
+        Arc::new(scope.assemble(&offers, &self.0.rules, like))
     }
 
     /// The view that a client begins with in a scope.
@@ -140,7 +151,13 @@ impl Gateway {
         let catalog = match clients.initial.values().find(is_same_ground) {
             Some(view) => Arc::clone(view.catalog()),
             // Of what the newest snapshot was made of, like all others.
-            None => self.assemble(scope, &self.0.shown.load()),
+            None => {
+                let beside = clients.initial.values().find(|view| view.scope().is_beside(scope));
+                let like = beside.map(|view| &**view.catalog());
+                let catalog = self.assemble(scope, &self.0.shown.load(), like);
+                explain_names(&mut clients.explained, &catalog);
+                catalog
+            }
         };
         let scope = Arc::new(scope.clone());
         let ceiling = self.ceiling(&catalog, &scope, clients.whole.as_deref());
@@ -183,7 +200,7 @@ impl Gateway {
         let mut clients = self.clients();
         clients.forget_empty_scopes(&self.0.scope);
         let has_limit = self.0.policies.fallback.tools_max.is_some();
-        clients.whole = has_limit.then(|| self.assemble(&Scope::of(Surface::Filter), ground));
+        clients.whole = has_limit.then(|| self.assemble(&Scope::of(Surface::Filter), ground, None));
         let mut grounds: Vec<(Arc<Scope>, Arc<Catalog>)> = Vec::new();
         let mut fresh = HashMap::new();
         let views = clients.connected.values().map(|client| client.view());
@@ -195,13 +212,18 @@ impl Gateway {
             let catalog = match grounds.iter().find(|(of, _)| scope.is_over_the_same(of)) {
                 Some((_, catalog)) => Arc::clone(catalog),
                 None => {
-                    let catalog = self.assemble(scope, ground);
+                    let beside = grounds.iter().find(|(of, _)| scope.is_beside(of));
+                    let like = beside.map(|(_, catalog)| &**catalog);
+                    let catalog = self.assemble(scope, ground, like);
                     grounds.push((Arc::clone(scope), Arc::clone(&catalog)));
                     catalog
                 }
             };
             let ceiling = self.ceiling(&catalog, scope, clients.whole.as_deref());
             fresh.insert(Arc::clone(scope), (catalog, ceiling));
+        }
+        for (_, catalog) in &grounds {
+            explain_names(&mut clients.explained, catalog);
         }
         // Clients that have chosen nothing share one view, which is rendered once.
         let mut renewals: Vec<Renewal> = Vec::new();
@@ -238,6 +260,31 @@ impl Gateway {
             && client.view().ceiling().reaches(upstream) != Some(false)
         {
             client.send(upcall);
+        }
+    }
+}
+
+/// What an upstream is for: its title, or what it says to models.
+fn purpose(upstream: &Upstream) -> Option<String> {
+    let introduction = upstream.status().introduction?;
+    let info = introduction.server_info.as_ref();
+    let parts = info.and_then(|info| info.members(["title", "description"]).ok());
+    let text = |part: Option<&str>| part.and_then(json::string).map(Cow::into_owned);
+    let [title, description] = parts.map_or([None, None], |parts| parts.map(text));
+    description.or(title).or(introduction.instructions).filter(|said| !said.trim().is_empty())
+}
+
+/// Logs once under which names items are shown that could not keep their own.
+fn explain_names(explained: &mut HashSet<NamespacedName>, catalog: &Catalog) {
+    for item in catalog.renamed() {
+        if explained.len() >= EXPLAINED_NAMES_MAX {
+            return;
+        }
+        if explained.insert(item.name.clone()) {
+            let (own, reason) = (shorten(&item.origin.name), item.renamed.map(Renamed::reason));
+            let (server, kind) = (&item.origin.upstream, item.kind.noun());
+            let reason = reason.unwrap_or_default();
+            tracing::info!(%server, "{kind} `{own}` is shown as `{}`: {reason}", item.name);
         }
     }
 }

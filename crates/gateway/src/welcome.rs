@@ -9,7 +9,8 @@ use catalog::view::View;
 use mcp::items::Kind;
 use mcp::json;
 use mcp::modern::{self, TASKS};
-use mcp::names::Namespace;
+use mcp::names::{Namespace, UpstreamName};
+use mcp::text::first_words;
 use mcp::version::{Era, Revision};
 use upstream::supervisor::{Introduction, Phase, Upstream};
 
@@ -89,7 +90,9 @@ impl Gateway {
             |upstream: &Upstream| view.ceiling().reaches(upstream.name()) != Some(false);
         for upstream in self.upstreams_in(view).filter(is_reached) {
             let introduction = upstream.status().introduction;
-            if let Some(instructions) = introduction.and_then(|known| known.instructions) {
+            if let Some(instructions) = introduction.and_then(|known| known.instructions)
+                && !is_off(view, upstream.name())
+            {
                 said.push((upstream.name().clone(), instructions));
             }
         }
@@ -98,12 +101,12 @@ impl Gateway {
             // A single server that is shown as it is speaks for itself.
             (None, [(_, instructions)], 1) => Some(instructions.clone()),
             _ => {
-                let mut parts: Vec<String> = own.map(str::to_owned).into_iter().collect();
-                for (upstream, instructions) in said {
-                    let cut: String = instructions.chars().take(INSTRUCTIONS_CHARS_MAX).collect();
-                    parts.push(format!("# {upstream}\n\n{}", cut.trim()));
-                }
-                Some(parts.join("\n\n"))
+                let said = said.into_iter().map(|(upstream, instructions)| {
+                    let cut = first_words(&instructions, INSTRUCTIONS_CHARS_MAX);
+                    format!("# {upstream}\n\n{}", cut.trim())
+                });
+                let parts: Vec<String> = own.map(str::to_owned).into_iter().chain(said).collect();
+                Some(first_words(&parts.join("\n\n"), view.description_max()).to_owned())
             }
         }
     }
@@ -149,6 +152,16 @@ impl Gateway {
         let known = self.upstreams_in(view).filter(Upstream::is_known);
         known.filter_map(|upstream| upstream.status().introduction).collect()
     }
+}
+
+/// Whether an upstream has something that can be switched on, and nothing of it is on.
+fn is_off(view: &View, upstream: &UpstreamName) -> bool {
+    let kinds = [Kind::Tool, Kind::Resource, Kind::Template].into_iter();
+    let mut items = kinds
+        .flat_map(|kind| view.items(kind))
+        .filter(|item| item.origin.upstream == *upstream)
+        .peekable();
+    items.peek().is_some() && !items.any(|item| view.is_visible(item))
 }
 
 /// What may be done with tasks in the legacy era, where it is not known yet who runs any: each tool says whether it does.

@@ -1,7 +1,8 @@
 //! What an upstream offers: tools, resources, resource templates, prompts.
 //!
 //! A definition stays the bytes that the upstream sent; only its name is exchanged. One that
-//! would spoil a client's whole list is set aside as flawed.
+//! would spoil a client's whole list is set aside as flawed. A tool or prompt never is for its
+//! name: the catalog shows it under one that fits.
 
 use std::ops::Range;
 
@@ -10,9 +11,11 @@ use bytes::Bytes;
 use crate::headers::{self, ParamHeader};
 use crate::json;
 use crate::rpc::Raw;
+use crate::text::{first_chars, tame};
 
-const TOOL_NAME_MAX: usize = 128;
-const OTHER_NAME_MAX: usize = 2048;
+const NAME_MAX: usize = 2048;
+/// Characters of a name that is shown as a title.
+const TITLE_CHARS_MAX: usize = 128;
 const SCHEMA_BYTES_MAX: usize = 256 * 1024;
 
 /// The kinds of items, each with a list of its own.
@@ -146,22 +149,39 @@ impl Definition {
         let edits = [(self.name_span.clone(), shown.as_bytes())];
         Bytes::from(json::splice(self.raw.as_bytes(), &edits))
     }
+
+    /// The same where people would not know the name again: its own one is the title, if there is none.
+    pub fn retitled(&self, shown: &str) -> Bytes {
+        let name = json::quote(shown);
+        let mut edits = vec![(self.name_span.clone(), name.as_bytes())];
+        let title = json::quote(first_chars(tame(&self.name).trim(), TITLE_CHARS_MAX));
+        let title = format!("\"title\":{title},");
+        if !self.has_title() {
+            edits.insert(0, (1..1, title.as_bytes()));
+        }
+        Bytes::from(json::splice(self.raw.as_bytes(), &edits))
+    }
+
+    fn has_title(&self) -> bool {
+        let Ok([title, annotations]) = self.raw.members(["title", "annotations"]) else {
+            return false;
+        };
+        let inner = annotations.map(|text| json::members(text.as_bytes(), ["title"]));
+        title.is_some() || matches!(inner, Some(Ok([Some(_)])))
+    }
 }
 
 fn check_name(kind: Kind, name: &str) -> Result<(), String> {
-    let strict = |c: char| c.is_ascii_alphanumeric() || "_-./:".contains(c);
-    let (max, allowed): (_, fn(char) -> bool) = match kind {
-        Kind::Tool => (TOOL_NAME_MAX, |_| true),
-        _ => (OTHER_NAME_MAX, |c| !c.is_control()),
-    };
+    if name.chars().count() > NAME_MAX {
+        return Err(format!("its {} is longer than {NAME_MAX} characters", kind.key()));
+    }
+    if matches!(kind, Kind::Tool | Kind::Prompt) {
+        return Ok(());
+    }
     if name.is_empty() {
         return Err(format!("its {} is empty", kind.key()));
     }
-    if name.chars().count() > max {
-        return Err(format!("its {} is longer than {max} characters", kind.key()));
-    }
-    let bad = name.chars().find(|c| !allowed(*c) || (kind == Kind::Tool && !strict(*c)));
-    match bad {
+    match name.chars().find(|c| c.is_control()) {
         Some(bad) => Err(format!("its {} holds `{}`", kind.key(), bad.escape_debug())),
         None => Ok(()),
     }

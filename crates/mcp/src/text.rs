@@ -36,6 +36,18 @@ pub fn first_chars(text: &str, chars_max: usize) -> &str {
     text.char_indices().nth(chars_max).map_or(text, |(end, _)| &text[..end])
 }
 
+/// So many characters of a text at most, up to the end of a word if one ends there.
+pub fn first_words(text: &str, chars_max: usize) -> &str {
+    let cut = first_chars(text, chars_max);
+    if cut.len() == text.len() || text[cut.len()..].starts_with(char::is_whitespace) {
+        return cut.trim_end();
+    }
+    match cut.rfind(char::is_whitespace) {
+        Some(end) => cut[..end].trim_end(),
+        None => cut,
+    }
+}
+
 /// Whether a character acts without being seen: controls, and marks that turn or hide text.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
@@ -45,13 +57,22 @@ pub fn is_hidden(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{first_chars, hexadecimal, shorten, tame};
+    use super::{first_chars, first_words, hexadecimal, shorten, tame};
 
     #[test]
     fn first_characters_are_whole_ones() {
         assert_eq!(first_chars("héé", 2), "hé");
         assert_eq!(first_chars("héé", 3), "héé");
         assert_eq!(first_chars("", 0), "");
+    }
+
+    #[test]
+    fn text_is_cut_at_the_end_of_a_word() {
+        assert_eq!(first_words("list all issues", 11), "list all");
+        assert_eq!(first_words("list all issues", 8), "list all");
+        assert_eq!(first_words("list all issues", 15), "list all issues");
+        assert_eq!(first_words("éééé", 3), "ééé");
+        assert_eq!(first_words("a b", 0), "");
     }
 
     #[test]

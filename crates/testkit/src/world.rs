@@ -30,7 +30,7 @@ const PIPE_BYTES: usize = 1024 * 1024;
 pub struct Plan {
     members: Vec<(Member, Fake)>,
     starts_on: Vec<String>,
-    uri_style: UriStyle,
+    uri_style: Option<UriStyle>,
     surface: Surface,
     inventories: Option<Arc<Inventories>>,
 }
@@ -65,7 +65,7 @@ impl World {
         Plan {
             members: upstreams.into_iter().enumerate().map(member).collect(),
             starts_on: Vec::new(),
-            uri_style: UriStyle::Underscore,
+            uri_style: None,
             surface: Surface::default(),
             inventories: None,
         }
@@ -145,7 +145,7 @@ impl Plan {
     }
 
     pub fn uri_style(mut self, style: UriStyle) -> Plan {
-        self.uri_style = style;
+        self.uri_style = Some(style);
         self
     }
 

@@ -5,6 +5,7 @@ mod fit;
 
 use std::fmt::Write as _;
 
+use catalog::naming::Renamed;
 use catalog::snapshot::{Catalog, Collision, Item};
 use catalog::surface::Surface;
 use catalog::tokens;
@@ -12,7 +13,7 @@ use comfy_table::Table;
 use gateway::Gateway;
 use mcp::items::Kind;
 use mcp::names::UpstreamName;
-use mcp::text::tame;
+use mcp::text::{shorten, tame};
 use serde_json::{Value, json};
 use upstream::supervisor::Upstream;
 use upstream::supervisor::condition::Condition;
@@ -27,6 +28,7 @@ pub struct Report {
     rows: Vec<Row>,
     collisions: Vec<String>,
     withheld: Vec<String>,
+    renamed: Vec<String>,
     /// Rules that are about nothing.
     unmatched: Vec<String>,
     /// What was remarked about the file.
@@ -89,8 +91,9 @@ impl Report {
         };
         Report {
             rows: gateway.upstreams().map(|(_, upstream)| Row::of(&upstream, &catalog)).collect(),
-            collisions: catalog.collisions().iter().filter(is_seen).map(collision).collect(),
+            collisions: catalog.collisions().filter(is_seen).map(collision).collect(),
             withheld,
+            renamed: catalog.renamed().map(renamed).collect(),
             unmatched: Vec::new(),
             warnings: Vec::new(),
             cost: None,
@@ -182,6 +185,7 @@ impl Report {
         for (title, lines) in [
             ("not exposed, the name is taken", &self.collisions),
             ("withheld", &self.withheld),
+            ("shown under another name", &self.renamed),
             ("rules about nothing", &self.unmatched),
             ("worth knowing", &self.warnings),
         ] {
@@ -236,6 +240,7 @@ impl Report {
             "servers": self.rows.iter().map(row).collect::<Vec<Value>>(),
             "collisions": self.collisions,
             "withheld": self.withheld,
+            "renamed": self.renamed,
             "unmatched": self.unmatched,
             "warnings": self.warnings,
             "tokens": self.cost.as_ref().map(Cost::json),
@@ -243,6 +248,13 @@ impl Report {
         });
         format!("{report:#}\n")
     }
+}
+
+/// What an item is called, and why.
+fn renamed(item: &Item) -> String {
+    let (kind, own, name) = (item.kind.noun(), shorten(&item.origin.name), &item.name);
+    let reason = item.renamed.map_or("", Renamed::reason);
+    format!("{kind} `{own}` of `{}` as `{name}`: {reason}", item.origin.upstream)
 }
 
 impl Row {

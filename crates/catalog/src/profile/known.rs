@@ -9,7 +9,7 @@ use std::time::Duration;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use mcp::names::UriStyle;
 
-use super::{Alphabet, Belongs, Lists, Profile, Reads};
+use super::{Belongs, Lists, Naming, Profile, Reads};
 
 /// A program, patterns of the names in its `clientInfo`, and what it does otherwise than others.
 type Row = (&'static str, &'static [&'static str], fn(&mut Profile));
@@ -130,11 +130,8 @@ fn lists(profile: &mut Profile, lists: Lists) {
     };
 }
 
-/// The endpoint of its model takes 64 of the usual characters, of which the client puts up to 14 before a name, as in
-/// `mcp__toolman__git_log`. One bound for all: each other naming needs a catalog of its own.
 fn endpoint(profile: &mut Profile) {
-    profile.naming.length_max = 50;
-    profile.naming.alphabet = Alphabet::Endpoint;
+    profile.naming = Naming { uri_style: profile.naming.uri_style, ..Naming::ENDPOINT };
 }
 
 /// The patterns of all rows, with the row of each.

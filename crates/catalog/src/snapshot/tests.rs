@@ -1,9 +1,12 @@
 //! How offers become exposed names.
 
+mod fitting;
+
 use mcp::items::Kind;
 use mcp::names::UriStyle;
 
-use super::{Catalog, Lookup, summarize};
+use super::item::summarize;
+use super::{Catalog, Lookup};
 use crate::expansion::Expansion;
 use crate::testing::{catalog, catalog_with};
 
@@ -98,7 +101,7 @@ fn exposed_name_wins_over_a_spelling_of_another() {
 #[test]
 fn both_uri_styles_are_read_whichever_is_shown() {
     for style in UriStyle::ALL {
-        let catalog = catalog_with("my_ns: p://list p://{id}", &["my_ns_p*"], style);
+        let catalog = catalog_with("my_ns: p://list p://{id}", &["my_ns_p*"], Some(style));
         for asked in ["my_ns_p://list", "my-ns+p://list", "p://list"] {
             let Lookup::Found(item) = catalog.look_up(Kind::Resource, asked) else { panic!() };
             assert!(item.starts_on);
@@ -146,11 +149,12 @@ fn expanded(catalog: &Catalog, uri: &str) -> String {
 }
 
 #[test]
-fn summary_is_one_line_of_132_characters() {
+fn summary_is_one_line_of_132_characters_and_ends_at_a_word() {
     // TA-38
     assert_eq!(&*summarize("a\n\tb \u{1b}[8m c"), "a b [8m c");
     assert_eq!(summarize(&"é".repeat(1_000_000)).chars().count(), 132);
-    assert_eq!(summarize(&"ab ".repeat(100)).chars().count(), 132);
+    assert_eq!(summarize(&"ab ".repeat(100)).chars().count(), 131);
+    assert!(summarize(&"word ".repeat(100)).ends_with("word word"));
 }
 
 #[test]

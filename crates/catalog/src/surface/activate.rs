@@ -4,9 +4,10 @@
 //! changes nothing.
 
 mod arguments;
+mod description;
+mod find;
 
 use std::collections::HashSet;
-use std::fmt::Write as _;
 
 use mcp::items::Kind;
 use mcp::json;
@@ -24,7 +25,7 @@ pub const NAME: &str = "toolman_activate";
 /// What a client is told when it connects.
 pub const INSTRUCTIONS: &str = "Toolman gathers the tools, resources and prompts of several \
     servers. Only what is switched on is listed and can be used. The description of \
-    `toolman_activate` holds the catalog of everything there is; call it to switch on what the \
+    `toolman_activate` holds the catalog of what there is, or says how to find things in it; call it to switch on what the \
     task needs, and to switch off what it no longer needs.";
 
 const HEAD: &str = "Switch tools and resources on or off. Only what is switched on can be used; \
@@ -32,6 +33,13 @@ const HEAD: &str = "Switch tools and resources on or off. Only what is switched 
     lists, empty ones where nothing changes; `server:*` means everything of one server. Names \
     that you don't mention stay as they are. One wrong name and nothing is changed. In the \
     catalog `*` marks what is on.";
+
+/// The same where the whole catalog would be too long.
+const SHORT_HEAD: &str = "Switch tools and resources on or off. Only what is switched on can be used. Look for what \
+    the task needs with `find` (words, or `server:`) and empty lists: it answers with exact names. Pass \
+    these in the four lists, empty ones where nothing changes; `server:*` means everything of one server. \
+    Names that you don't mention stay as they are. One wrong name and nothing is changed. Switch off what \
+    you no longer need.";
 
 /// What a model is told besides, where its client never lists again: the stubs are there for all tools.
 const WITH_STUBS: &str = "Tools that are off are listed too, without their parameters. Once one is on, call it by the \
@@ -58,37 +66,25 @@ pub struct Activation {
     pub definitions: Option<Definitions>,
 }
 
-/// The definition of the tool, with the catalog as a client may see it.
-pub fn definition(view: &View) -> String {
+/// What a model is told of stubs, if its client needs them.
+fn hint_of_stubs(view: &View) -> String {
     let hint = match (view.lists_once(), view.has_stubs()) {
         (_, true) => Some(WITH_STUBS),
         (true, false) => Some(WITHOUT_STUBS),
         (false, false) => None,
     };
-    let hint = hint.map_or(String::new(), |hint| format!("\n{hint}"));
-    let mut description = format!("{HEAD}{hint}\n\nTOOLS:\n");
-    let mut add = |items: &mut dyn Iterator<Item = &Item>| {
-        let mut any = false;
-        for item in items {
-            any = true;
-            let mark = if view.is_on(item) { "* " } else { "  " };
-            let colon = if item.summary.is_empty() { "" } else { ": " };
-            _ = writeln!(description, "{mark}{}{colon}{}", item.name, item.summary);
-        }
-        if !any {
-            description.push_str("  (none)\n");
-        }
-        description.push_str("\nRESOURCES:\n");
-    };
-    add(&mut view.items(Kind::Tool));
-    add(&mut view.items(Kind::Resource).chain(view.items(Kind::Template)));
-    let description = description.trim_end_matches("\n\nRESOURCES:\n");
+    hint.map_or(String::new(), |hint| format!("\n{hint}"))
+}
+
+/// The definition of the tool, with the catalog as a client may see it.
+pub fn definition(view: &View) -> String {
+    let description = description::describe(view);
     let list = |what: &str| {
         format!(r#"{{"type":"array","items":{{"type":"string"}},"description":"{what}"}}"#)
     };
     format!(
-        r#"{{"name":"{NAME}","title":"Switch tools and resources on or off","description":{},"inputSchema":{{"type":"object","properties":{{"tools_on":{},"tools_off":{},"resources_on":{},"resources_off":{}}},"required":["tools_on","tools_off","resources_on","resources_off"],"additionalProperties":false}},"annotations":{{"readOnlyHint":false,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}}}"#,
-        json::quote(description),
+        r#"{{"name":"{NAME}","title":"Switch tools and resources on or off","description":{},"inputSchema":{{"type":"object","properties":{{"tools_on":{},"tools_off":{},"resources_on":{},"resources_off":{},"find":{{"type":"string","nullable":true,"description":"Words to look for, or `server:`. Nothing is switched by it; it answers with lines of the catalog, best first, in pages"}}}},"required":["tools_on","tools_off","resources_on","resources_off"],"additionalProperties":false}},"annotations":{{"readOnlyHint":false,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}}}"#,
+        json::quote(&description),
         list("Names of tools to switch on"),
         list("Names of tools to switch off"),
         list("Names of resources and resource templates to switch on"),
@@ -129,9 +125,11 @@ pub fn apply(view: &View, arguments: Option<&[u8]>) -> Result<Activation, String
     let mut selection = view.selection().clone();
     on.iter().for_each(|item| selection.switch(item, true));
     off.iter().for_each(|item| selection.switch(item, false));
+    let found = lists.find.map(|asked| find::answer(view, &asked));
+    let confirmed = Some(confirmation(&on, &off)).filter(|confirmed| !confirmed.is_empty());
     Ok(Activation {
         selection,
-        confirmation: confirmation(&on, &off),
+        confirmation: [confirmed, found].into_iter().flatten().collect::<Vec<_>>().join("\n\n"),
         definitions: Definitions::of(view, on),
     })
 }
@@ -142,22 +140,26 @@ struct Lists {
     tools_off: Vec<String>,
     resources_on: Vec<String>,
     resources_off: Vec<String>,
+    /// What is looked for, if anything is.
+    find: Option<String>,
 }
 
 impl Lists {
     fn parse(arguments: Option<&[u8]>) -> Result<Lists, String> {
-        let wanted = ["tools_on", "tools_off", "resources_on", "resources_off"];
+        let wanted = ["tools_on", "tools_off", "resources_on", "resources_off", "find"];
         let found = json::members(arguments.unwrap_or(b"{}"), wanted)
             .map_err(|fault| format!("the arguments can't be read: {fault}"))?;
+        let find = found[4].filter(|text| *text != "null").map(find_argument).transpose()?;
         let list = |at: usize| arguments::names(found[at], wanted[at]);
         let lists = Lists {
             tools_on: list(0)?,
             tools_off: list(1)?,
             resources_on: list(2)?,
             resources_off: list(3)?,
+            find,
         };
         let all = [&lists.tools_on, &lists.tools_off, &lists.resources_on, &lists.resources_off];
-        if all.iter().all(|list| list.is_empty()) {
+        if lists.find.is_none() && all.iter().all(|list| list.is_empty()) {
             return Err(format!(
                 "all four lists are empty; give at least one name, for example \
                  `tools_on: [\"…\"]`, from the catalog in the description of `{NAME}`"
@@ -170,6 +172,15 @@ impl Lists {
         }
         Ok(lists)
     }
+}
+
+/// What is looked for.
+fn find_argument(text: &str) -> Result<String, String> {
+    let asked = json::string(text).ok_or("`find` must be words, or `server:` (a string)")?;
+    if asked.chars().count() > find::FIND_CHARS_MAX {
+        return Err(format!("`find` has at most {} characters", find::FIND_CHARS_MAX));
+    }
+    Ok(asked.into_owned())
 }
 
 /// The items that a name in a list means: one, or for `server:*` all of a server.

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use catalog::naming::Prefix;
 use catalog::patterns::Patterns;
 use catalog::session_context::{SessionContext, paths};
 use mcp::names::{NameError, Namespace, UpstreamName};
@@ -45,6 +46,7 @@ pub struct Draft {
     /// The name, if one is written, and where.
     pub name: Option<(UpstreamName, usize)>,
     pub namespace: Namespace,
+    prefix: Prefix,
     /// `None` where it could not be read.
     launch: Option<Launch>,
     /// The folder of Python tools that it is instead, and what is said of it.
@@ -83,7 +85,8 @@ pub fn finish(
             Some((path, mut manifest)) => {
                 manifest.call_timeout = draft.call_timeout;
                 let (namespace, after) = (draft.namespace, servers.len());
-                folders.push(Named { name, namespace, path, manifest, after });
+                let prefix = draft.prefix;
+                folders.push(Named { name, namespace, prefix, path, manifest, after });
             }
             None => servers.extend(draft.finish(name, &context, call_timeout)),
         }
@@ -103,6 +106,7 @@ impl Draft {
             matches!(&launch, Launch::Command(Command { line: CommandLine::Shell(_), .. }));
         Some(Server {
             namespace: self.namespace,
+            prefix: self.prefix,
             written: self.written,
             runs_in_shell,
             settings: Settings {
@@ -234,6 +238,7 @@ fn draft(
         enabled,
         name,
         namespace: namespace.clone(),
+        prefix: prefix(&mut section, faults),
         launch,
         folder,
         era: era(&mut section, faults),
@@ -250,6 +255,12 @@ fn draft(
     };
     section.shared(keys.is_shared).close(&TOP_KEYS, faults);
     draft
+}
+
+fn prefix(section: &mut Section<'_>, faults: &mut Faults<'_>) -> Prefix {
+    let words = [("auto", Prefix::Auto), ("always", Prefix::Always), ("never", Prefix::Never)];
+    let written = section.get("prefix").and_then(|value| value.choice(&words, faults));
+    written.unwrap_or_default()
 }
 
 pub fn name<T: FromStr<Err = NameError>>(value: &Value<'_>, faults: &mut Faults<'_>) -> Option<T> {

@@ -258,14 +258,14 @@ mod meaning {
         // TA-11
         let upstream = "a".parse().unwrap();
         assert!(!config.rules.starts_on.matches(&upstream, &["git_log"]));
-        assert_eq!(config.rules.uri_style, UriStyle::Underscore);
+        assert_eq!(config.rules.uri_style, None);
         assert_eq!(config.surface, Surface::default());
 
         let top = "active_toolsets = ['x', 'git*']\nsurface = 'activate'\n\
                    inactive = 'stub'\nuri_style = 'rfc'\n";
         let config = parse(&format!("{top}{server}")).unwrap();
         assert!(config.rules.starts_on.matches(&upstream, &["git_log"]));
-        assert_eq!(config.rules.uri_style, UriStyle::Rfc);
+        assert_eq!(config.rules.uri_style, Some(UriStyle::Rfc));
         assert_eq!(config.surface, Surface::Activate { inactive: Inactive::Stub });
         assert!(parse(&format!("inactive = 'hidden'\nuri_style = 'underscore'\n{server}")).is_ok());
     }

@@ -1,6 +1,7 @@
 //! Which definitions are served, and how they are renamed.
 
 use super::{Definition, Inventory, Kind};
+use crate::json;
 use crate::rpc::Raw;
 
 #[track_caller]
@@ -39,13 +40,11 @@ fn renaming_leaves_every_other_byte_alone() {
 #[test]
 fn definitions_that_would_spoil_a_list_are_flawed() {
     let tool = |name: &str| format!(r#"{{"name":{name},"inputSchema":{{"type":"object"}}}}"#);
-    check(Kind::Tool, &tool(r#""a b""#), "flawed: its name holds ` `");
-    check(Kind::Tool, &tool(r#""\u001b[8m""#), "flawed: its name holds `\\u{1b}`");
-    check(Kind::Tool, &tool(r#""🙂""#), "flawed: its name holds `🙂`");
-    check(Kind::Tool, &tool(r#""""#), "flawed: its name is empty");
     check(Kind::Tool, &tool("7"), "flawed: member `name` must be a string");
-    let long = format!("\"{}\"", "x".repeat(129));
-    check(Kind::Tool, &tool(&long), "flawed: its name is longer than 128 characters");
+    let long = format!("\"{}\"", "x".repeat(2_049));
+    check(Kind::Tool, &tool(&long), "flawed: its name is longer than 2048 characters");
+    check(Kind::Resource, r#"{"uri":""}"#, "flawed: its uri is empty");
+    check(Kind::Resource, r#"{"uri":"p://\u001b"}"#, "flawed: its uri holds `\\u{1b}`");
     let schema = |schema: &str| format!(r#"{{"name":"a","inputSchema":{schema}}}"#);
     check(
         Kind::Tool,
@@ -72,9 +71,36 @@ fn definitions_that_would_spoil_a_list_are_flawed() {
 }
 
 #[test]
+fn no_tool_is_left_out_for_its_name() {
+    let mut inventory = Inventory::default();
+    let long = "x".repeat(2_048);
+    let names = ["a b", "\u{1b}[8m", "🙂", "", "a/b", &long];
+    let tool = |name: &str| format!(r#"{{"name":{},"inputSchema":{{}}}}"#, json::quote(name));
+    inventory.set(Kind::Tool, names.map(|name| Raw::trusted(tool(name))));
+    let kept: Vec<_> = inventory.of(Kind::Tool).iter().map(Definition::name).collect();
+    assert_eq!(kept, names);
+}
+
+#[test]
+fn name_that_was_changed_is_the_title_if_there_is_none() {
+    let retitled = |text: &'static str| {
+        let definition = Definition::parse(Kind::Tool, Raw::trusted(text)).unwrap();
+        String::from_utf8(definition.retitled("safe").to_vec()).unwrap()
+    };
+    assert_eq!(
+        retitled(r#"{"name":"a\u202eb","inputSchema":{}}"#),
+        r#"{"title":"a b","name":"safe","inputSchema":{}}"#
+    );
+    let titled = r#"{"name":"ä","title":"T","inputSchema":{}}"#;
+    assert_eq!(retitled(titled), titled.replace('ä', "safe"));
+    let annotated = r#"{"name":"ä","annotations":{"title":"T"},"inputSchema":{}}"#;
+    assert_eq!(retitled(annotated), annotated.replace('ä', "safe"));
+}
+
+#[test]
 fn one_flawed_item_leaves_the_others() {
     let mut inventory = Inventory::default();
-    let items = [r#"{"name":"ok","inputSchema":{}}"#, r#"{"name":"not ok","inputSchema":{}}"#];
+    let items = [r#"{"name":"ok","inputSchema":{}}"#, r#"{"name":"not ok"}"#];
     inventory.set(Kind::Tool, items.map(|text| Raw::trusted(text.to_owned())));
     assert_eq!(inventory.of(Kind::Tool).len(), 1);
     assert_eq!(inventory.flawed()[0].name, "not ok");

@@ -64,7 +64,7 @@ impl Describer {
         };
         if let Some(item) = item {
             let origin = &item.origin;
-            call.name = Some(item.name.as_str().into());
+            call.name = Some(item.canonical.as_str().into());
             call.namespace = Some(origin.namespace.as_str().into());
             call.upstream = Some(origin.upstream.as_str().into());
             call.item = Some((&*origin.name).into());

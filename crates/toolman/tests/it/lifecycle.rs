@@ -171,13 +171,15 @@ async fn every_legacy_revision_is_spoken_to_upstreams() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn instructions_of_upstreams_are_passed_on() {
+async fn instructions_of_upstreams_that_are_on_are_passed_on() {
     let script = Script { instructions: Some("Always log first.".into()), ..git() };
-    let mut client = World::of([("git", script)]).start().connect_raw();
-    let hello = client.initialize(json!({})).await;
-    let instructions = hello["instructions"].as_str().unwrap();
-    assert!(instructions.contains("toolman_activate"));
-    assert!(instructions.ends_with("# git\n\nAlways log first."));
+    for (active, is_told) in [(&["git_log"][..], true), (&[], false)] {
+        let world = World::of([("git", script.clone())]).active(active).start();
+        let hello = world.connect_raw().initialize(json!({})).await;
+        let instructions = hello["instructions"].as_str().unwrap();
+        assert!(instructions.contains("toolman_activate"));
+        assert_eq!(instructions.ends_with("# git\n\nAlways log first."), is_told);
+    }
 }
 
 #[tokio::test(start_paused = true)]

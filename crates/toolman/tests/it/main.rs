@@ -34,6 +34,7 @@ mod links;
 mod manager;
 mod many_upstreams;
 mod modern;
+mod names;
 mod nesting;
 mod orphans;
 mod own_sessions;

@@ -85,8 +85,18 @@ async fn drive_over_sse(uri_style: &str, program: &str, script: &str) {
 async fn python_sdk_1_drives_the_binary() {
     let _loud = crate::MACHINE.read().await;
     let python = python_program("sdk1", "python");
-    drive("rfc", &python, "python_v1.py", &["legacy"]).await;
-    drive_over_sse("rfc", &python, "python_v1.py").await;
+    drive("auto", &python, "python_v1.py", &["legacy"]).await;
+    drive_over_sse("auto", &python, "python_v1.py").await;
+}
+
+#[tokio::test]
+async fn every_python_sdk_lists_and_reads_resources() {
+    let _loud = crate::MACHINE.read().await;
+    let folder = project("auto");
+    let path = folder.path().to_str().unwrap();
+    for sdk in ["mcp-2024-11-05", "mcp-2025-03-26", "mcp-2025-06-18", "sdk1"] {
+        run(&python_program(sdk, "python"), "python_resources.py", &[TOOLMAN, path]).await;
+    }
 }
 
 #[tokio::test]
@@ -114,22 +124,22 @@ async fn python_sdk_2_drives_the_binary() {
 async fn fastmcp_drives_the_binary() {
     let _loud = crate::MACHINE.read().await;
     let python = python_program("fastmcp", "python");
-    drive("rfc", &python, "fastmcp_v4.py", &["legacy", "auto"]).await;
+    drive("auto", &python, "fastmcp_v4.py", &["legacy", "auto"]).await;
 }
 
 #[tokio::test]
 async fn typescript_sdks_drive_the_binary() {
     let _loud = crate::MACHINE.read().await;
-    drive("underscore", "node", "typescript_v1.mjs", &["legacy"]).await;
-    drive_over_sse("underscore", "node", "typescript_v1.mjs").await;
-    drive("underscore", "node", "typescript_v2.mjs", &["legacy", "auto"]).await;
+    drive("auto", "node", "typescript_v1.mjs", &["legacy"]).await;
+    drive_over_sse("auto", "node", "typescript_v1.mjs").await;
+    drive("auto", "node", "typescript_v2.mjs", &["legacy", "auto"]).await;
 }
 
 #[tokio::test]
 async fn rust_sdk_drives_the_binary() {
     let _loud = crate::MACHINE.read().await;
     let client = example("rmcp_client");
-    drive("underscore", &client, None::<&str>, &["legacy", "auto", "modern"]).await;
+    drive("auto", &client, None::<&str>, &["legacy", "auto", "modern"]).await;
 }
 
 #[tokio::test]

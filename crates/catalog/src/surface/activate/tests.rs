@@ -1,11 +1,15 @@
 //! What the control tool says and does.
 
+use std::sync::Arc;
+
 use mcp::json;
 
 use super::{apply, definition};
-use crate::profile::Reads;
+use crate::profile::{Profile, Reads};
+use crate::scope::Scope;
+use crate::selection::Selection;
 use crate::surface::reply;
-use crate::testing::view;
+use crate::testing::{catalog, view};
 use crate::view::View;
 
 /// The catalog in the description, without the words before it.
@@ -164,4 +168,74 @@ fn what_was_switched_on_comes_with_its_definitions() {
     let result = reply::result("{}", done.definitions.as_ref(), Reads::Everything);
     let told = r#"{"tools":[{"name":"git_log","description":"about log","inputSchema":{}}],"resourceTemplates":[{"uriTemplate":"git_repo://{id}","description":"about repo://{id}","inputSchema":{}}]}"#;
     assert!(result.contains(&json::quote(told)), "{result}");
+}
+
+/// The description for a client that takes so many characters.
+fn described(upstreams: &str, starts_on: &[&str], description_max: usize) -> String {
+    let profile = Profile { description_max: Some(description_max), ..Profile::default() };
+    let scope = Scope::default().for_client(Arc::new(profile));
+    let selection = Selection::default();
+    let view = View::new(catalog(upstreams, starts_on), Arc::default(), selection, Arc::new(scope));
+    let definition = definition(&view);
+    let [description] = json::members(definition.as_bytes(), ["description"]).unwrap();
+    let description = json::string(description.unwrap()).unwrap().into_owned();
+    assert!(description.chars().count() <= description_max, "{description}");
+    description
+}
+
+/// So many servers with so many tools each.
+fn servers(count: usize, tools: usize) -> String {
+    let tools: Vec<_> = (0..tools).map(|at| format!("tool_number_{at}")).collect();
+    let server = |at| format!("server{at:02}: {} r{at}://x", tools.join(" "));
+    (0..count).map(server).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn catalog_that_does_not_fit_is_told_by_server() {
+    let text = described(&servers(10, 100), &["server03_tool_number_7"], 2_048);
+    let (head, shown) = text.split_once("\n\nON:\n").unwrap();
+    assert!(head.contains("`find`") && head.contains("words, or `server:`"));
+    let (on, servers) = shown.split_once("\n\nSERVERS:\n").unwrap();
+    assert_eq!(on, "* server03_tool_number_7: about tool_number_7");
+    assert_eq!(servers.lines().count(), 10);
+    let first = "server00: – tool_number_0, tool_number_1, tool_number_10 (100 tools, 1 resource)";
+    assert_eq!(servers.lines().next(), Some(first));
+}
+
+#[test]
+fn catalog_that_fits_is_shown_whole() {
+    let text = described(UPSTREAMS, &["git_log"], 2_048);
+    assert!(text.contains("TOOLS:\n* git_log: about log\n"), "{text}");
+    // Where nothing is known of a client there is a bound, too: 1,000 tools are not for every conversation.
+    assert!(shown(&view(&servers(2, 100), &[])).contains("server01_tool_number_99"));
+    let many = definition(&view(&servers(10, 100), &[]));
+    assert!(many.len() < 5_000 && many.contains("SERVERS:"), "{}", many.len());
+}
+
+#[test]
+fn what_does_not_fit_at_all_is_counted() {
+    let text = described(&servers(90, 2), &["*number_1"], 2_048);
+    let more =
+        |what: &str| text.lines().any(|line| line.starts_with("  … ") && line.contains(what));
+    assert!(more("more are on") && more("more servers; pass `find: \"\"` for all"), "{text}");
+    assert!(text.lines().any(|line| line.starts_with("* server00_tool_number_1")), "{text}");
+    let nothing_on = described(&servers(90, 100), &[], 2_048);
+    assert!(nothing_on.contains("ON:\n  (nothing)\n\nSERVERS:\nserver00: "), "{nothing_on}");
+}
+
+#[test]
+fn find_changes_nothing_and_may_come_with_lists() {
+    let view = view(UPSTREAMS, &["git_log"]);
+    let done = apply(&view, Some(br#"{"find":"status"}"#)).unwrap();
+    assert_eq!(done.confirmation, "found: 1 to 1 of 1\n  git_status: about status");
+    assert!(done.definitions.is_none());
+    assert_eq!(shown(&view.selecting(done.selection)), shown(&view));
+    let both = lists("git_status", "", "", "").replacen('{', r#"{"find":"log","#, 1);
+    let done = apply(&view, Some(both.as_bytes())).unwrap();
+    let found = "on: git_status\n\nfound: 1 to 1 of 1\n* git_log: about log";
+    assert_eq!(done.confirmation, found);
+    assert_eq!(
+        apply(&view, Some(br#"{"find":7}"#)).unwrap_err(),
+        "`find` must be words, or `server:` (a string)"
+    );
 }
