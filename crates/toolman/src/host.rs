@@ -28,7 +28,7 @@ use crate::library::Library;
 use crate::manager::Beside;
 use crate::nesting::Above;
 use crate::reload::Reloader;
-use crate::trail::Trail;
+use crate::trail::{Trail, audit_of, audit_said};
 use crate::unmatched::Rules;
 use crate::{data_dir, demo, log, safe, secrets, terminal};
 
@@ -382,18 +382,6 @@ pub fn with_variables<T>(cli: &Cli, loaded: Result<T, Misuse>) -> Result<(Variab
         (Err(Misuse(one)), Err(Misuse(other))) => Err(Misuse(format!("{one}\n{other}"))),
         (Err(misuse), Ok(_)) | (Ok(_), Err(misuse)) => Err(misuse),
     }
-}
-
-/// What a file says of the trail, by itself or by its policies.
-pub fn audit_said(audit: Option<Audit>, audits_all: Option<bool>) -> Option<Audit> {
-    audit.or_else(|| audits_all.map(|enabled| Audit { enabled, ..Audit::default() }))
-}
-
-/// How the trail is kept, unless it is not.
-pub fn audit_of(audit: Option<Audit>, variables: &Variables) -> Option<Audit> {
-    let audit = audit.filter(|audit| audit.enabled)?;
-    let retention_days = variables.retention_days.unwrap_or(audit.retention_days);
-    Some(Audit { retention_days, ..audit })
 }
 
 /// Does what can be done at once about settings, and says what can't.

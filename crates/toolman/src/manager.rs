@@ -34,7 +34,7 @@ use crate::cli::manager::Manager;
 use crate::cli::{Cli, Misuse, Up};
 use crate::dock::watch::{self, Watched};
 use crate::host::{self, Host, stop_on_signals};
-use crate::trail::Trail;
+use crate::trail::{self, Trail};
 use crate::{data_dir, door, safe, secrets as safe_commands, serve, terminal, up};
 
 use cores::{Local, Remote};
@@ -132,12 +132,12 @@ impl Settled {
     fn of(config: Option<Config>, variables: &Variables) -> Result<Settled, Misuse> {
         let (mut http, mut dock, mut audit, mut level) = (Http::default(), None, None, None);
         if let Some(config) = config {
-            audit = host::audit_said(config.audit, config.rulebook.audits_all);
+            audit = trail::audit_said(config.audit, config.rulebook.audits_all);
             (http, dock, level) = (config.http, config.dock, config.rulebook.log_level);
         }
         host::variables_hold(variables, level.as_deref());
         let log_level = shown_level(variables.log_level.or(level.as_deref()));
-        let audit = host::audit_of(Some(audit.unwrap_or_default()), variables);
+        let audit = trail::audit_of(Some(audit.unwrap_or_default()), variables);
         Ok(Settled { http, dock: host::dock_of(dock.unwrap_or_default())?, audit, log_level })
     }
 }

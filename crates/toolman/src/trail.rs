@@ -13,6 +13,7 @@ use audit::entry::{Event, Hidden};
 use audit::error::Error;
 use audit::writer::{Hide, Settings, Writer};
 use config::audit::Audit;
+use config::variables::Variables;
 use gateway::Gateway;
 use gateway::audit::{Batch, Find, Trail as Records};
 use upstream::veil::Veil;
@@ -25,6 +26,18 @@ use crate::trail::describe::Describer;
 const FINISH_MAX: Duration = Duration::from_secs(2);
 /// Characters that tell the sessions of one process from those of others.
 const RUN_CHARS: usize = 6;
+
+/// What a file says of the trail, by itself or by its policies.
+pub fn audit_said(audit: Option<Audit>, audits_all: Option<bool>) -> Option<Audit> {
+    audit.or_else(|| audits_all.map(|enabled| Audit { enabled, ..Audit::default() }))
+}
+
+/// How the trail is kept, unless it is not.
+pub fn audit_of(audit: Option<Audit>, variables: &Variables) -> Option<Audit> {
+    let audit = audit.filter(|audit| audit.enabled)?;
+    let retention_days = variables.retention_days.unwrap_or(audit.retention_days);
+    Some(Audit { retention_days, ..audit })
+}
 
 pub struct Trail {
     records: Arc<Records>,
