@@ -8,8 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use catalog::surface::Surface;
 use gateway::{Gateway, Member, Settings};
+use mcp::abilities::Abilities;
 use mcp::names::Namespace;
-use mcp::rpc::{self, Code, Message};
+use mcp::rpc::{self, Code, Message, Raw};
 use mcp::version::Era;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::time::timeout;
@@ -42,8 +43,10 @@ pub async fn run(cli: &Cli, connect: &ConnectStdio) -> anyhow::Result<i32> {
         first = first_line(&mut input) => first,
         () = stop.cancelled() => return Ok(0),
     };
-    // The gateway elsewhere serves the agent, and should know it by its name.
-    if let Some(info) = client_info(&first) {
+    // The gateway elsewhere serves the agent, and should know its name and what it can be asked for.
+    let (info, abilities) = introduction(&first).unwrap_or((None, Abilities::NONE));
+    spawner.know_client(abilities);
+    if let Some(info) = info {
         introduce_as(&info);
     }
     let input = Cursor::new(first).chain(input);
@@ -74,13 +77,15 @@ async fn first_line(input: &mut (impl AsyncRead + Unpin)) -> Vec<u8> {
     first
 }
 
-/// How the agent describes itself, if it begins with a handshake.
-fn client_info(first: &[u8]) -> Option<String> {
+/// How the agent describes itself, if it begins with a handshake, and what it can be asked for.
+fn introduction(first: &[u8]) -> Option<(Option<String>, Abilities)> {
     let line = first.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty())?;
     let message = rpc::parse(&Bytes::copy_from_slice(line)).ok()?;
     let Message::Request { method, params: Some(params), .. } = message else { return None };
-    let [info] = params.members(["clientInfo"]).ok()?;
-    info.filter(|info| method == "initialize" && info.starts_with('{')).map(str::to_owned)
+    let [info, capabilities] = params.members(["clientInfo", "capabilities"]).ok()?;
+    let info = info.filter(|info| info.starts_with('{')).map(str::to_owned);
+    let capabilities = Raw::trusted(capabilities.unwrap_or("{}").to_owned());
+    (method == "initialize").then(|| (info, Abilities::of(&capabilities)))
 }
 
 /// Why the gateway elsewhere does not let us in, if it says so soon.
