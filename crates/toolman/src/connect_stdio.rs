@@ -42,15 +42,11 @@ pub async fn run(cli: &Cli, connect: &ConnectStdio) -> anyhow::Result<i32> {
         first = first_line(&mut input) => first,
         () = stop.cancelled() => return Ok(0),
     };
-    // The gateway elsewhere serves the agent, and should know it by its name and what it can be asked for.
-    if let Some(params) = handshake(&first) {
-        let [info, capabilities] =
-            params.members(["clientInfo", "capabilities"]).unwrap_or_default();
-        if let Some(info) = info.filter(|info| info.starts_with('{')) {
-            introduce_as(info);
-        }
-        spawner.expect_client();
-        spawner.know_client(Abilities::of(&params.part(capabilities.unwrap_or_default())));
+    // The gateway elsewhere serves the agent, and should know its name and what it can be asked for.
+    let (info, abilities) = introduction(&first).unwrap_or((None, Abilities::NONE));
+    spawner.know_client(abilities);
+    if let Some(info) = info {
+        introduce_as(&info);
     }
     let input = Cursor::new(first).chain(input);
     let gateway = Gateway::start(settings, &spawner);
@@ -80,12 +76,15 @@ async fn first_line(input: &mut (impl AsyncRead + Unpin)) -> Vec<u8> {
     first
 }
 
-/// What the agent says of itself, if it begins with a handshake.
-fn handshake(first: &[u8]) -> Option<Raw> {
+/// How the agent describes itself, if it begins with a handshake, and what it can be asked for.
+fn introduction(first: &[u8]) -> Option<(Option<String>, Abilities)> {
     let line = first.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty())?;
     let message = rpc::parse(&Bytes::copy_from_slice(line)).ok()?;
     let Message::Request { method, params: Some(params), .. } = message else { return None };
-    (method == "initialize").then_some(params)
+    let [info, capabilities] = params.members(["clientInfo", "capabilities"]).ok()?;
+    let info = info.filter(|info| info.starts_with('{')).map(str::to_owned);
+    let capabilities = Raw::trusted(capabilities.unwrap_or("{}").to_owned());
+    (method == "initialize").then(|| (info, Abilities::of(&capabilities)))
 }
 
 /// Why the gateway elsewhere does not let us in, if it says so soon.
