@@ -97,4 +97,4 @@ def mark(cell: str) -> str:
 
 
 def escaped(cell: str) -> str:
-    return " ".join(cell.replace("|", "\\|").split())
+    return " ".join(cell.replace("|", "\\|").replace("<", "&lt;").split())

@@ -1,6 +1,7 @@
 """What the recorded turns of a coding agent prove."""
 
 import json
+import re
 from pathlib import Path
 
 from outcome import NONE, WORKS, Row
@@ -74,7 +75,9 @@ def ending(run: dict) -> str:
 
 
 def brief(text: str) -> str:
-    flat = " ".join(text.split())
+    """An excerpt that is the same in every run: without ports and times."""
+    flat = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1", " ".join(text.split()))
+    flat = re.sub(r"\d+\.\d+ seconds", "… seconds", flat)
     return flat if len(flat) <= 120 else f"{flat[:120]}…"
 
 

@@ -53,9 +53,9 @@ impl Ceiling {
         scope: &Scope,
         now: Moment,
     ) -> Ceiling {
-        let Scope { rights, narrowing, .. } = scope;
+        let (rights, bounds) = (&scope.rights, scope.bounds());
         let is_open = rights.is_operator() || !policies.are_in_force();
-        if is_open && rights.grants().is_none() && narrowing.is_none() {
+        if is_open && rights.grants().is_none() && bounds.is_none() {
             return Ceiling::default();
         }
         let mut held = Kind::ALL.map(|kind| Places::of(catalog.items(kind).len()));
@@ -69,8 +69,8 @@ impl Ceiling {
                 continue;
             }
             let subject = Subject::of(item);
-            let is_chosen = item.kind != Kind::Tool
-                || narrowing.as_ref().is_none_or(|narrowing| narrowing.holds(&subject));
+            let is_chosen =
+                item.kind != Kind::Tool || bounds.is_none_or(|bounds| bounds.holds(&subject));
             if !is_chosen {
                 continue;
             }

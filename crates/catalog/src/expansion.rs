@@ -96,7 +96,7 @@ impl Catalog {
         let is_own = |item: &Item| item.origin.upstream == *upstream && counts(item);
         let mut resources = self.items(Kind::Resource).iter();
         let listed = resources.find(|item| *item.origin.name == *uri && is_own(item));
-        listed.or_else(|| match self.expanded_from(uri, &is_own) {
+        listed.or_else(|| match self.expanded_from(uri, is_own) {
             Expansion::Found((item, bare)) if bare == uri => Some(item),
             _ => None,
         })

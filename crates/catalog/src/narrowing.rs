@@ -1,6 +1,7 @@
-//! What a client chooses as it connects: the tools of some toolsets, or single ones, and no others.
+//! What a client chooses as it connects: the tools of some toolsets, or single ones.
 //!
-//! For clients that list once and never again.
+//! For clients that list once and never again. Where a client switches things on and off, the choice is what it
+//! begins with; elsewhere it sees nothing else.
 
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
@@ -14,6 +15,9 @@ use crate::toolset::{ToolsetPlace, Toolsets};
 pub struct Narrowing {
     toolsets: BTreeSet<ToolsetPlace>,
     tools: BTreeSet<Box<str>>,
+    /// The tools that are named by themselves.
+    singles: Patterns,
+    /// All that is chosen.
     patterns: Patterns,
 }
 
@@ -31,11 +35,12 @@ impl Narrowing {
             return None;
         }
         let names: Vec<_> = tools.iter().collect();
-        let mut patterns = Patterns::parse(&names).ok()?;
+        let singles = Patterns::parse(&names).ok()?;
+        let mut patterns = singles.clone();
         for (_, toolset) in known.iter().filter(|(place, _)| toolsets.contains(place)) {
             patterns = patterns.or(&toolset.patterns);
         }
-        Some(Narrowing { toolsets, tools, patterns })
+        Some(Narrowing { toolsets, tools, singles, patterns })
     }
 
     /// Whether no toolset that is there, and no tool, was chosen.
@@ -43,8 +48,36 @@ impl Narrowing {
         self.toolsets.is_empty() && self.tools.is_empty()
     }
 
-    pub fn holds(&self, tool: &Subject<'_>) -> bool {
-        self.patterns.matches(tool.server, tool.names())
+    pub fn holds(&self, item: &Subject<'_>) -> bool {
+        self.patterns.matches(item.server, item.names())
+    }
+
+    /// Whether an item is named by itself, not by a toolset.
+    pub fn names(&self, item: &Subject<'_>) -> bool {
+        self.singles.matches(item.server, item.names())
+    }
+
+    /// The toolsets that are chosen, in the order of the configuration.
+    pub fn toolsets(&self) -> impl Iterator<Item = ToolsetPlace> {
+        self.toolsets.iter().copied()
+    }
+
+    /// The choice in words, the same for the same one.
+    pub fn described(&self, known: &Toolsets) -> String {
+        let toolsets = self.toolsets().filter_map(|place| Some(&*known.get(place)?.name));
+        let toolsets: Vec<_> = toolsets.collect();
+        let tools: Vec<_> = self.tools.iter().map(|tool| &**tool).collect();
+        format!("toolsets={}&tools={}", toolsets.join(","), tools.join(","))
+    }
+
+    /// Everything that is chosen, as patterns.
+    pub fn patterns(&self) -> &Patterns {
+        &self.patterns
+    }
+
+    /// The tools that are named by themselves, as patterns.
+    pub fn singles(&self) -> &Patterns {
+        &self.singles
     }
 }
 

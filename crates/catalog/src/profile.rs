@@ -90,6 +90,20 @@ pub enum Belongs {
     Principal,
 }
 
+/// By what clients are told apart that have shown the same proof.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToldApart {
+    /// They are not.
+    #[default]
+    No,
+    /// By the name in their `clientInfo`.
+    ByName,
+    /// By the id that they give when they connect.
+    ById,
+    /// The same, and nobody is served without one.
+    ByRequiredId,
+}
+
 impl Default for Profile {
     /// What is right for all that nothing is known of.
     fn default() -> Profile {
@@ -146,6 +160,9 @@ pub struct Change {
 /// All profiles: those that are shipped, and what the operator says.
 #[derive(Clone, Debug, Default)]
 pub struct Profiles {
+    /// Whom selections belong to, where the operator has said so for all.
+    pub selection: Option<Belongs>,
+    pub told_apart: ToldApart,
     pub overrides: Arc<[Override]>,
 }
 
@@ -164,6 +181,7 @@ impl Profiles {
     ) -> Profile {
         let name = behind_proxy(name);
         let mut profile = known::find(name, version);
+        profile.selection = self.selection.unwrap_or(profile.selection);
         correct(&mut profile);
         let own = profile.name.clone();
         let is_meant =

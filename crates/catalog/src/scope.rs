@@ -50,6 +50,16 @@ impl Scope {
             && self.profile.naming == other.profile.naming
     }
 
+    /// The choice, where it is what a client begins with and can change.
+    pub fn beginning(&self) -> Option<&Narrowing> {
+        self.narrowing.as_deref().filter(|_| self.surface.switches())
+    }
+
+    /// The choice, where it is all that a client may see.
+    pub fn bounds(&self) -> Option<&Narrowing> {
+        self.narrowing.as_deref().filter(|_| !self.surface.switches())
+    }
+
     /// Whether what a namespace offers is shown here.
     pub fn holds(&self, namespace: &Namespace) -> bool {
         self.namespace.as_ref().is_none_or(|only| only == namespace)

@@ -20,8 +20,6 @@ use crate::exposure::Exposure;
 use crate::patterns::Patterns;
 use crate::policy::Subject;
 use crate::ref_id::{RefId, legacy};
-use crate::selection::Selection;
-use crate::surface::Surface;
 use crate::toolset::{Note, Toolset, ToolsetPlace, Toolsets};
 
 /// Length of a description in the catalog of `toolman_activate`, in characters.
@@ -56,19 +54,8 @@ pub struct Rules {
 /// Names of tools, each with those of the tools that it needs.
 pub type Requirements = Arc<[(Box<str>, Vec<Box<str>>)]>;
 
-impl Rules {
-    /// What a client begins with.
-    pub fn first_selection(&self, surface: Surface) -> Selection {
-        let mut selection = Selection::default();
-        if matches!(surface, Surface::Dynamic | Surface::Static) {
-            selection.enabled.clone_from(&self.exposure.startup);
-        }
-        selection
-    }
-}
-
 /// Where an item comes from: its upstream, and its name there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
     pub upstream: UpstreamName,
     /// The namespace of the upstream, also where names are shown without it.

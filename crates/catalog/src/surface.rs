@@ -9,7 +9,6 @@ pub mod toolset;
 use mcp::items::Kind;
 use mcp::json;
 
-use crate::selection::Selection;
 use crate::snapshot::Item;
 use crate::view::View;
 
@@ -50,9 +49,27 @@ pub enum Inactive {
 }
 
 impl Surface {
+    /// What it is called in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Surface::Activate { .. } => "activate",
+            Surface::Filter => "filter",
+            Surface::Namespace => "namespace",
+            Surface::Permission => "permission",
+            Surface::Toolset => "toolset",
+            Surface::Dynamic => "dynamic",
+            Surface::Static => "static",
+        }
+    }
+
     /// Whether items are shown by toolset, under its name.
     pub fn is_by_toolset(self) -> bool {
         matches!(self, Surface::Permission | Surface::Dynamic | Surface::Static)
+    }
+
+    /// Whether a client switches items or toolsets on and off here.
+    pub fn switches(self) -> bool {
+        matches!(self, Surface::Activate { .. } | Surface::Dynamic)
     }
 
     /// The names of the control tools, which no upstream may have.
@@ -73,16 +90,6 @@ impl Surface {
             Surface::Dynamic | Surface::Static => Some(dynamic::definitions(self.control_names())),
             Surface::Toolset => Some(toolset::definitions()),
             Surface::Filter | Surface::Namespace | Surface::Permission => None,
-        }
-    }
-
-    /// Whether an item is on, by what the client has chosen.
-    pub fn is_on(self, selection: &Selection, item: &Item) -> bool {
-        match self {
-            Surface::Activate { .. } => selection.is_on(item),
-            Surface::Dynamic | Surface::Static => selection.enables(item),
-            // The equipped toolset is looked at by the view, which knows what its references mean.
-            Surface::Filter | Surface::Namespace | Surface::Permission | Surface::Toolset => true,
         }
     }
 

@@ -48,7 +48,7 @@ pub fn toolset_view(text: &str, toolsets: &str, exposure: Exposure, surface: Sur
     let rules = Rules { toolsets, exposure, ..Rules::default() };
     let scope = Scope { surface, ..Scope::default() };
     let catalog = Arc::new(assemble(text, &rules, &scope));
-    View::new(catalog, Arc::default(), rules.first_selection(surface), Arc::new(scope))
+    View::new(catalog, Arc::default(), Selection::first(&rules, &scope), Arc::new(scope))
 }
 
 fn assemble(text: &str, rules: &Rules, scope: &Scope) -> Catalog {

@@ -13,12 +13,16 @@ use crate::patterns::Patterns;
 use crate::policy::Subject;
 use crate::snapshot::Item;
 
-pub use resolution::{Finding, Resolution, State, changes};
+pub use resolution::{Finding, Manner, Resolution, State, changes};
 
 /// A named list of references.
 #[derive(Clone, Debug, Default)]
 pub struct Toolset {
     pub name: Box<str>,
+    /// Whose it is; two of one name may have two owners.
+    pub owner: Owner,
+    /// What it is called for people, where that is not its name.
+    pub title: Option<String>,
     pub description: Option<String>,
     pub version: Option<String>,
     /// When it was made, and when it was changed the last time, as ISO 8601 has it.
@@ -32,6 +36,28 @@ pub struct Toolset {
     pub patterns: Patterns,
     /// What a person has to say about single tools.
     pub notes: Vec<ToolNotes>,
+}
+
+/// Whose a toolset is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Owner {
+    /// Whoever runs the gateway: all may use it, and none of the clients may change it.
+    #[default]
+    Operator,
+    /// All callers that have proven to be this agent; where it is absent, all that have proven to be none.
+    Agent(Option<Box<str>>),
+}
+
+impl Owner {
+    /// Whether callers that have proven to be an agent, or none, own it.
+    pub fn is(&self, agent: Option<&str>) -> bool {
+        matches!(self, Owner::Agent(owner) if owner.as_deref() == agent)
+    }
+
+    /// Whether such callers may use it.
+    pub fn shows_to(&self, agent: Option<&str>) -> bool {
+        *self == Owner::Operator || self.is(agent)
+    }
 }
 
 /// A tool as a toolset knows it: by its name, by its ref id, or by both. HT-03
@@ -58,6 +84,16 @@ pub struct Note {
 }
 
 impl Toolset {
+    /// What no other toolset is known by: its name, behind that of the agent whose it is.
+    pub fn key(&self) -> String {
+        match &self.owner {
+            Owner::Operator => self.name.to_string(),
+            Owner::Agent(agent) => {
+                format!("{}/{}", agent.as_deref().unwrap_or_default(), self.name)
+            }
+        }
+    }
+
     /// Adds notes on a tool; one of a name that is there already takes its place.
     pub fn annotate(&mut self, tool: &Reference, notes: &[Note]) {
         let known = self.notes.iter_mut().find(|known| known.tool.name == tool.name);

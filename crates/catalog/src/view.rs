@@ -17,15 +17,17 @@ use crate::ceiling::Ceiling;
 use crate::error::Error;
 use crate::expansion::{Expanded, Expansion};
 use crate::limits::STUB_TOKENS_MAX;
+use crate::narrowing::Narrowing;
+use crate::policy::Subject;
 use crate::profile::Lists;
 use crate::scope::Scope;
 use crate::selection::Selection;
-use crate::snapshot::{Catalog, Item, Lookup};
+use crate::snapshot::{Catalog, Item, Lookup, Origin};
 use crate::suggest::similar;
 use crate::surface::mark::Marked;
 use crate::surface::{Inactive, Surface, stub};
 use crate::tokens::estimate;
-use crate::toolset::Resolution;
+use crate::toolset::{Manner, Resolution};
 
 #[derive(Debug)]
 pub struct View {
@@ -34,6 +36,8 @@ pub struct View {
     selection: Selection,
     /// What the references of the equipped toolset mean here.
     resolution: Option<Resolution>,
+    /// What is on because the client chose it as it connected.
+    begun: Option<Begun>,
     /// Items that are on while another one, of a toolset before theirs, has their name.
     shadowed: HashSet<(Kind, usize)>,
     scope: Arc<Scope>,
@@ -62,21 +66,24 @@ impl View {
         let equipped = selection.equipped.as_ref().filter(|_| scope.surface == Surface::Toolset);
         let resolution = equipped.map(|toolset| {
             let allows_stale = catalog.allows_stale_references();
-            Resolution::of(toolset, &catalog, |item| ceiling.holds(item), allows_stale)
+            let manner = Manner { allows_stale, hides_names: !ceiling.is_open() };
+            Resolution::of(toolset, &catalog, |item| ceiling.holds(item), manner)
         });
-        let is_on = |item: &Item| ceiling.holds(item) && scope.surface.is_on(&selection, item);
-        let shadowed = shadowed(&catalog, is_on);
-        View {
+        let begun = scope.beginning().map(|choice| Begun::of(choice, &catalog, &scope));
+        let mut view = View {
             catalog,
             ceiling,
             selection,
             resolution,
-            shadowed,
+            begun,
+            shadowed: HashSet::new(),
             scope,
             has_stubs: OnceLock::new(),
             lists: Default::default(),
             modern_lists: Default::default(),
-        }
+        };
+        view.shadowed = view.shadowed();
+        view
     }
 
     /// The same with another selection.
@@ -102,10 +109,29 @@ impl View {
         &self.selection
     }
 
+    /// Whether an item is on, by what the client has chosen; it may still be outside of the ceiling.
+    pub fn is_on(&self, item: &Item) -> bool {
+        match self.scope.surface {
+            Surface::Activate { .. } => {
+                let starts_on = || match &self.begun {
+                    Some(begun) => begun.holds(item) || item.starts_on && item.kind != Kind::Tool,
+                    None => item.starts_on,
+                };
+                item.kind == Kind::Prompt || self.selection.of(item).unwrap_or_else(starts_on)
+            }
+            Surface::Dynamic | Surface::Static => {
+                self.selection.enables(item)
+                    || self.begun.as_ref().is_some_and(|begun| begun.holds(item))
+            }
+            // The equipped toolset is looked at apart: what its references mean is known here.
+            Surface::Filter | Surface::Namespace | Surface::Permission | Surface::Toolset => true,
+        }
+    }
+
     /// The one decision: whether this client may see and use `item` now.
     pub fn is_visible(&self, item: &Item) -> bool {
         self.ceiling.holds(item)
-            && self.scope.surface.is_on(&self.selection, item)
+            && self.is_on(item)
             && (self.shadowed.is_empty() || !self.shadowed.contains(&(item.kind, item.place)))
             && (item.kind != Kind::Tool
                 || self.resolution.as_ref().is_none_or(|resolution| resolution.holds(item)))
@@ -147,6 +173,14 @@ impl View {
             [one] => Lookup::Found(one),
             _ => Lookup::Ambiguous(items),
         }
+    }
+
+    /// Of items that share a name and are on, all but the first.
+    fn shadowed(&self) -> HashSet<(Kind, usize)> {
+        let groups = Kind::ALL.into_iter().flat_map(|kind| self.catalog.contested(kind));
+        let is_on = |item: &&Item| self.ceiling.holds(item) && self.is_on(item);
+        let later = groups.flat_map(|group| group.iter().filter(is_on).skip(1));
+        later.map(|item| (item.kind, item.place)).collect()
     }
 
     /// The result of a list request.
@@ -344,11 +378,37 @@ impl View {
     }
 }
 
-/// Of items that share a name and are on, all but the first.
-fn shadowed(catalog: &Catalog, is_on: impl Fn(&Item) -> bool) -> HashSet<(Kind, usize)> {
-    let groups = Kind::ALL.into_iter().flat_map(|kind| catalog.contested(kind));
-    let later = groups.flat_map(|group| group.iter().filter(|item| is_on(item)).skip(1));
-    later.map(|item| (item.kind, item.place)).collect()
+/// The items of a snapshot that a client has chosen as it connected.
+#[derive(Debug)]
+struct Begun(HashSet<(Kind, usize)>);
+
+impl Begun {
+    fn of(choice: &Narrowing, catalog: &Catalog, scope: &Scope) -> Begun {
+        let items = Kind::ALL.into_iter().flat_map(|kind| catalog.items(kind));
+        if scope.surface != Surface::Dynamic {
+            let chosen = items.filter(|item| choice.holds(&Subject::of(item)));
+            return Begun(chosen.map(|item| (item.kind, item.place)).collect());
+        }
+        // Whole toolsets are enabled. A single tool is shown once, for the first toolset that it is in.
+        let exposure = catalog.exposure();
+        let is_chosen =
+            |item: &&Item| choice.toolsets().any(|place| item.toolsets.contains(&place));
+        let tools = || catalog.items(Kind::Tool).iter();
+        let mut known: HashSet<&Origin> = tools().filter(is_chosen).map(|i| &i.origin).collect();
+        let can_be = |item: &&Item| {
+            item.kind == Kind::Tool
+                && item.toolsets.iter().any(|place| exposure.permits(*place))
+                && choice.names(&Subject::of(item))
+        };
+        let mut single: Vec<_> = items.filter(can_be).collect();
+        single.sort_by_key(|item| item.toolsets.first().copied());
+        single.retain(|item| known.insert(&item.origin));
+        Begun(single.into_iter().map(|item| (item.kind, item.place)).collect())
+    }
+
+    fn holds(&self, item: &Item) -> bool {
+        self.0.contains(&(item.kind, item.place))
+    }
 }
 
 /// The error for a bare URI that could be of several upstreams.

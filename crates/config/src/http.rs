@@ -19,8 +19,12 @@ pub struct Http {
     pub tls: Option<(PathBuf, PathBuf)>,
     pub allowed_origins: Vec<String>,
     pub allowed_hosts: Vec<String>,
+    /// What may stand before every path.
+    pub base_path: Option<String>,
     pub legacy_sse: Option<bool>,
     pub session_ttl: Option<Duration>,
+    /// Whether the door counts as ready only while all servers are; else one is enough.
+    pub awaits_all: bool,
     pub supported_versions: Option<Spoken>,
     /// Tokens that prove agents.
     pub tokens: Vec<AgentToken>,

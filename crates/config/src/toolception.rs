@@ -75,6 +75,17 @@ pub fn translate<'t>(table: &DeTable<'t>, faults: &mut Faults<'_>) -> (DeTable<'
     if let Some((at, startup)) = startup {
         put(&mut translated, "startup", at, startup);
     }
+    // Its clients are those that name themselves in `mcp-client-id`.
+    if let (false, Some((key, _))) =
+        (table.contains_key("distinguish_clients"), table.get_key_value("catalog"))
+    {
+        put(
+            &mut translated,
+            "distinguish_clients",
+            key.span(),
+            text_at(key.span(), "id".to_owned()),
+        );
+    }
     (translated, surface)
 }
 
@@ -147,8 +158,8 @@ fn known_names<'t>(table: &DeTable<'t>, toolsets: &Node<'t>, faults: &mut Faults
 /// A toolset: what modules are there are servers here, with all that they have.
 fn toolset<'t>(node: &Node<'t>) -> Node<'t> {
     let DeValue::Table(entry) = node.get_ref() else { return node.clone() };
-    let mut toolset = renamed(entry, &[("decisionCriteria", "decision_criteria")]);
-    toolset.remove("name");
+    let mut toolset =
+        renamed(entry, &[("name", "title"), ("decisionCriteria", "decision_criteria")]);
     toolset.remove("modules");
     toolset.remove("tools");
     let mut tools = DeArray::new();
@@ -183,7 +194,7 @@ fn header_name(permissions: &DeTable<'_>, faults: &mut Faults<'_>) {
     }
 }
 
-/// `host` and `port` are an address to listen on, `basePath` a further place, `customEndpoints` routes.
+/// `host` and `port` are an address to listen on, `basePath` may stand before every path, `customEndpoints` are routes.
 fn http<'t>(http: &DeTable<'t>, node: &Node<'t>, top: &mut DeTable<'t>, faults: &mut Faults<'_>) {
     let mut own = http.clone();
     let taken = ["host", "port", "basePath", "cors", "customEndpoints"];
@@ -219,15 +230,8 @@ fn http<'t>(http: &DeTable<'t>, node: &Node<'t>, top: &mut DeTable<'t>, faults: 
         }
         _ => {}
     }
-    if let Some(base) = &base
-        && let Some(path) = base.get_ref().as_str().filter(|path| !["", "/"].contains(path))
-    {
-        let path = format!("{}/mcp", path.trim_end_matches('/'));
-        let mut endpoint = DeTable::new();
-        put(&mut endpoint, "path", base.span(), text_at(base.span(), path));
-        let mut endpoints = DeArray::new();
-        endpoints.push(Spanned::new(base.span(), DeValue::Table(endpoint)));
-        put(top, "endpoints", base.span(), Spanned::new(base.span(), DeValue::Array(endpoints)));
+    if let Some(base) = base {
+        put(&mut own, "base_path", base.span(), base);
     }
     if let Some(endpoints) = endpoints {
         put(top, "routes", endpoints.span(), routes(&endpoints));
@@ -301,6 +305,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::Path;
 
+    use catalog::profile::ToldApart;
     use catalog::surface::Surface;
 
     use crate::{Config, Surroundings};
@@ -332,7 +337,7 @@ mod tests {
         let config = parse("").unwrap();
         let toolsets = &config.rules.toolsets;
         let (_, read) = toolsets.find("read").unwrap();
-        assert_eq!(read.description.as_deref(), Some("d"));
+        assert_eq!((read.title.as_deref(), read.description.as_deref()), (Some("Read"), Some("d")));
         assert_eq!(read.decision_criteria.as_deref(), Some("c"));
         assert!(read.patterns.may_be_of("git") && !read.patterns.may_be_of("hub"));
         let (_, write) = toolsets.find("write").unwrap();
@@ -394,7 +399,8 @@ mod tests {
         assert_eq!(exposure.allowed.as_ref().map_or(0, BTreeSet::len), 1);
         assert_eq!(config.http.listen.unwrap().to_string(), "127.0.0.1:3100");
         assert_eq!(config.http.allowed_origins, ["https://a.example"]);
-        assert_eq!(config.endpoints[0].0, "/x/mcp");
+        assert_eq!(config.http.base_path.as_deref(), Some("/x"));
+        assert_eq!(config.profiles.told_apart, ToldApart::ById);
         let route = &config.routes[0];
         assert_eq!((route.method, &*route.path, &*route.tool), ("GET", "/api/{id}", "git_log"));
         assert!(route.response.is_some());

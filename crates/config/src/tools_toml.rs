@@ -33,8 +33,15 @@ use crate::{
 };
 
 /// The keys that are often written below `[[servers]]` by mistake.
-const TOP_KEYS: [&str; 5] =
-    ["active_toolsets", "surface", "inactive", "unlisted_calls", "uri_style"];
+const TOP_KEYS: [&str; 7] = [
+    "active_toolsets",
+    "distinguish_clients",
+    "inactive",
+    "selection",
+    "surface",
+    "unlisted_calls",
+    "uri_style",
+];
 
 /// Reads the file's table. What is returned counts only if no fault was found.
 pub fn read(
@@ -69,7 +76,7 @@ pub fn rest(
         value.choice(&styles, faults)
     });
     let (surfaces, surface) = surfaces(&mut top, usual, faults);
-    let profiles = top.get("clients").map(|value| clients::read(&value, faults));
+    let profiles = clients::read(&mut top, faults);
     let http = top.get("http").map(|value| http::read(&value, surroundings, faults));
     let mut http = http.unwrap_or_default();
     if let Some(value) = top.get("tokens") {
@@ -113,7 +120,7 @@ pub fn rest(
         surface,
         rulebook,
         permissions: permissions.unwrap_or_default(),
-        profiles: profiles.unwrap_or_default(),
+        profiles,
         performance: Performance::default(),
         session_context: None,
         tasks,

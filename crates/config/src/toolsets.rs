@@ -48,9 +48,11 @@ fn toolset(name: &str, value: &Value<'_>, faults: &mut Faults<'_>) -> Option<Too
     let description = section.get("description").and_then(|value| value.string(faults));
     let mut text = |key| section.get(key).and_then(|value| Some(value.string(faults)?.to_owned()));
     let (version, decision_criteria) = (text("version"), text("decision_criteria"));
+    let title = text("title");
     section.close(&[], faults);
     Some(Toolset {
         name: name.into(),
+        title,
         description: description.map(str::to_owned),
         version,
         decision_criteria,

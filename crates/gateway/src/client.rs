@@ -29,12 +29,14 @@ use crate::listeners::Listeners;
 use crate::logs;
 use crate::origins::Origins;
 use crate::outbox::Outbox;
+use crate::place::Place;
+use crate::selections::Holding;
 
 pub use outlet::Outlet;
+use underway::Cancellation;
+pub(crate) use underway::Underway;
 
-use underway::{Cancellation, Underway};
-
-/// Whom a client's selection belongs to.
+/// By what a client is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// The one client of this process, on stdio: what no call tells for whom it is, is for it.
@@ -70,6 +72,10 @@ pub struct Client {
     pub caller: Caller,
     /// What it has said for servers of its own.
     pub(crate) context: Option<Arc<Context>>,
+    /// The id that it has given when it connected, where ids count.
+    pub(crate) label: Option<Arc<str>>,
+    /// Whose its selection is, if it is not this session's alone.
+    holding: OnceLock<Holding>,
     stage: watch::Sender<Stage>,
     introduction: OnceLock<Introduction>,
     /// Set once it is known which program it is.
@@ -134,7 +140,8 @@ struct PendingAsk {
 impl Client {
     pub(crate) fn new(
         id: u64,
-        (caller, context): (Caller, Option<Arc<Context>>),
+        caller: Caller,
+        place: &Place,
         owner: Owner,
         view: Arc<View>,
         lost_notices: Arc<AtomicU64>,
@@ -155,7 +162,9 @@ impl Client {
             id,
             owner,
             caller,
-            context,
+            context: place.context.clone(),
+            label: place.label.clone(),
+            holding: OnceLock::new(),
             stage: watch::Sender::new(stage),
             introduction,
             is_recognised: AtomicBool::new(owner == Owner::Principal),
@@ -183,6 +192,16 @@ impl Client {
             listeners: Mutex::default(),
             origins: Origins::default(),
         }
+    }
+
+    /// Whose its selection is, if it is not this session's alone.
+    pub(crate) fn holding(&self) -> Option<&Holding> {
+        self.holding.get()
+    }
+
+    /// Shares a selection from now on.
+    pub(crate) fn hold(&self, holding: Holding) {
+        _ = self.holding.set(holding);
     }
 
     pub fn introduction(&self) -> Option<&Introduction> {

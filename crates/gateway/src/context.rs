@@ -73,7 +73,7 @@ impl Gateway {
         let is_over = |principal: &Principal| {
             principal.is_idle() && principal.last_used.elapsed() >= CONTEXT_IDLE_MAX
         };
-        let has_context = |key: &crate::PrincipalKey| key.2.is_some();
+        let has_context = |key: &crate::PrincipalKey| key.context.is_some();
         let over = clients.principals.extract_if(|key, known| has_context(key) && is_over(known));
         gone.extend(over.map(|(_, principal)| principal.client));
         let count = clients.principals.keys().filter(|key| has_context(key)).count();

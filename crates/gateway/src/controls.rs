@@ -3,8 +3,6 @@
 mod dynamic;
 mod toolset;
 
-use std::sync::Arc;
-
 use catalog::surface::{Surface, activate, reply};
 use catalog::view::View;
 use mcp::params::Params;
@@ -16,7 +14,6 @@ use mcp::version::Era;
 use crate::Gateway;
 use crate::dispatch::Asking;
 use crate::error::Error;
-use crate::refresh::changed_lists;
 
 impl Gateway {
     /// Carries out a call of a control tool.
@@ -34,7 +31,7 @@ impl Gateway {
             Surface::Dynamic | Surface::Static => {
                 self.control_dynamic(asking, params.name(), arguments).await?
             }
-            _ => activate_items(asking, arguments)?,
+            _ => self.activate_items(asking, arguments)?,
         };
         if habits.times_told() != times_told {
             // What is on now is of use once the client has listed it: many take up changes after the reply only.
@@ -46,38 +43,28 @@ impl Gateway {
             Era::Modern => translate::complete(&result, false),
         }))
     }
-}
 
-/// Gives a client another view, made of the one it has, and tells it which lists differ.
-fn change<T>(
-    asking: &Asking<'_>,
-    make: impl FnOnce(&View) -> Result<(View, T), String>,
-) -> Result<T, Error> {
-    try_change(asking, make).map_err(Error::Control)
-}
+    /// Carries out a call of `toolman_activate`.
+    fn activate_items(
+        &self,
+        asking: &Asking<'_>,
+        arguments: Option<&str>,
+    ) -> Result<String, Error> {
+        let (activation, reads) = self.change(asking, |view| {
+            let activation = activate::apply(view, arguments.map(str::as_bytes))?;
+            let reads = view.scope().profile.reads;
+            Ok((view.selecting(activation.selection.clone()), (activation, reads)))
+        })?;
+        let confirmation = verdict::object(Ok(&activation.confirmation));
+        Ok(reply::result(&confirmation, activation.definitions.as_ref(), reads))
+    }
 
-/// The same, where what is wrong is told in another manner.
-fn try_change<T, E>(
-    asking: &Asking<'_>,
-    make: impl FnOnce(&View) -> Result<(View, T), E>,
-) -> Result<T, E> {
-    let (made, kinds) = asking.client.change_view(|view| {
-        let (new, made) = make(view)?;
-        let kinds = changed_lists(view, &new);
-        *view = Arc::new(new);
-        Ok((made, kinds))
-    })?;
-    asking.client.announce(&kinds, Some(asking.outlet.outbox()));
-    Ok(made)
-}
-
-/// Carries out a call of `toolman_activate`.
-fn activate_items(asking: &Asking<'_>, arguments: Option<&str>) -> Result<String, Error> {
-    let (activation, reads) = change(asking, |view| {
-        let activation = activate::apply(view, arguments.map(str::as_bytes))?;
-        let reads = view.scope().profile.reads;
-        Ok((view.selecting(activation.selection.clone()), (activation, reads)))
-    })?;
-    let confirmation = verdict::object(Ok(&activation.confirmation));
-    Ok(reply::result(&confirmation, activation.definitions.as_ref(), reads))
+    /// Gives a client another view, made of the one it has; the error is for the model.
+    fn change<T>(
+        &self,
+        asking: &Asking<'_>,
+        make: impl FnOnce(&View) -> Result<(View, T), String>,
+    ) -> Result<T, Error> {
+        self.try_change(asking, make).map_err(Error::Control)
+    }
 }

@@ -41,7 +41,7 @@ impl Gateway {
     pub async fn definition(&self, client: &Client, asked: &str) -> Result<Raw, Error> {
         self.read_for(client).await?;
         client.tool(asked).map_err(|error| match error {
-            Error::Catalog(refusal) => self.why_unknown(&client.view(), asked, refusal),
+            Error::Catalog(refusal) => self.why_unknown(&client.view(), refusal),
             other => other,
         })
     }

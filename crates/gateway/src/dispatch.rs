@@ -5,6 +5,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 
+use catalog::error::Error as Refusal;
 use catalog::policy::Subject;
 use catalog::view::{Target, View};
 use mcp::abilities::Abilities;
@@ -150,7 +151,8 @@ impl Gateway {
             let members = self.0.members.load();
             (!members.lazy.is_empty(), members.has_unread)
         };
-        if has_lazy && asking.request.method.ends_with("/list") {
+        if (has_lazy || !self.is_awake()) && asking.request.method.ends_with("/list") {
+            Box::pin(self.list_when_awake(asking.client)).await;
             Box::pin(self.woken_for(asking.client)).await;
         }
         if has_unread {
@@ -158,14 +160,23 @@ impl Gateway {
         }
         let view = asking.client.view();
         let note = self.note(asking, &view);
-        let answer = self.answer_from(asking, &view).await;
+        let answer = match self.answer_from(asking, &view).await {
+            Err(Error::Catalog(refusal @ Refusal::Unknown { .. })) => {
+                Box::pin(self.answer_beyond(asking, refusal)).await
+            }
+            answer => answer,
+        };
         match note {
             Some(note) => note.finish(answer),
             None => answer,
         }
     }
 
-    async fn answer_from(&self, asking: &Asking<'_>, view: &View) -> Result<Answer, Error> {
+    pub(crate) async fn answer_from(
+        &self,
+        asking: &Asking<'_>,
+        view: &View,
+    ) -> Result<Answer, Error> {
         if let Some((upstream, params)) = self.beyond(asking, view) {
             return Box::pin(self.pass_unknown(asking, &upstream, &params)).await;
         }
@@ -180,18 +191,18 @@ impl Gateway {
                 self.note_call(asking.client);
                 let params = asking.request.subject("tools/call")?;
                 if view.scope().surface.control_names().contains(&params.name()) {
+                    // What is chosen may be of a server of which nothing is known yet.
+                    Box::pin(self.list_when_awake(asking.client)).await;
                     return Box::pin(self.control(asking, view, params)).await.map(Answer::Whole);
                 }
-                let target = view.resolve(Kind::Tool, params.name());
-                let unknown = |refusal| self.why_unknown(view, params.name(), refusal);
-                let target = target.map_err(unknown)?;
+                let target = view.resolve(Kind::Tool, params.name())?;
                 let answer = self.use_item(asking, view, "tools/call", params, &target).await?;
-                self.note_links(asking, view, &target, &answer);
+                asking.note_links(view, &target, &answer);
                 Ok(answer)
             }
             "resources/read" => {
                 let params = asking.request.subject("resources/read")?;
-                let target = self.resolve_read(asking, view, params.name())?;
+                let target = asking.resolve_read(view, params.name())?;
                 self.check_expanded(view, params.name(), &target)?;
                 self.use_item(asking, view, "resources/read", params, &target).await
             }
@@ -199,7 +210,7 @@ impl Gateway {
                 let params = asking.request.subject("prompts/get")?;
                 let target = view.resolve(Kind::Prompt, params.name())?;
                 let answer = self.use_item(asking, view, "prompts/get", params, &target).await?;
-                self.note_links(asking, view, &target, &answer);
+                asking.note_links(view, &target, &answer);
                 Ok(answer)
             }
             "completion/complete" => {
@@ -304,6 +315,10 @@ impl Gateway {
             return self.pass_on(asking, method, params, target).await;
         }
         Box::pin(async {
+            // Nobody is asked about what may be defined otherwise by now.
+            if let Some(upstream) = self.stale_origin(target.item) {
+                return Box::pin(self.answer_anew(asking, &upstream)).await;
+            }
             match self.leave_for(asking, view, params, target).await? {
                 Leave::Given { params: own, is_sealed } => {
                     let params = own.as_ref().unwrap_or(params);
@@ -350,6 +365,9 @@ impl Gateway {
         let Some(upstream) = &self.upstream(&target.item.origin.upstream) else {
             return Err(asking.client.view().unknown(target.item.kind, params.name()).into());
         };
+        if upstream.is_stale() {
+            return Box::pin(self.answer_anew(asking, upstream)).await;
+        }
         let mirrored = match target.item.param_headers.as_slice() {
             [] => Vec::new(),
             fields => headers::mirror(fields, params.arguments().unwrap_or("{}")),

@@ -6,11 +6,13 @@ use mcp::abilities::Abilities;
 use mcp::json::{self, Fault};
 use mcp::rpc::{Outcome, Raw};
 use mcp::version::{Revision, Spoken};
+use tokio::time::timeout;
 
 use crate::Gateway;
 use crate::audit;
 use crate::client::{Client, Introduction, Owner};
 use crate::error::Error;
+use crate::limits::INITIALIZE_MAX;
 
 impl Gateway {
     /// The revisions that are switched on.
@@ -50,8 +52,9 @@ impl Gateway {
             .map_err(|fault| Error::Params { method: "initialize", fault })?;
         let introducing = client.begin_introduction()?;
         self.know_abilities(client, introduction.abilities);
+        // Who lists then waits longer. Some clients give up a server that is not there within a second.
         tokio::select! {
-            () = self.settled() => {}
+            _ = timeout(INITIALIZE_MAX, self.settled()) => {}
             () = client.leaving.cancelled() => {}
         }
         let revision = introduction.revision;
@@ -59,6 +62,17 @@ impl Gateway {
         self.recognise(client, said);
         introducing.finish(introduction);
         Ok(Outcome::Result(Raw::trusted(self.introduction(&client.view(), revision))))
+    }
+
+    /// Lets the first to list wait for servers of which nothing is known yet: many clients list once only.
+    pub(crate) async fn list_when_awake(&self, client: &Client) {
+        if !self.is_awake() {
+            tokio::select! {
+                biased;
+                () = self.awake() => {}
+                () = client.leaving.cancelled() => {}
+            }
+        }
     }
 }
 

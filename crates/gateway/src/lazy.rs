@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use catalog::patterns::Patterns;
 use catalog::snapshot::Rules;
 use catalog::surface::Surface;
 use catalog::toolset::{Toolset, ToolsetPlace};
@@ -71,12 +72,30 @@ pub(crate) fn among(upstreams: &[(Namespace, Upstream)], rules: &Rules) -> Vec<A
 pub(crate) fn may_hold(
     upstreams: &[(Namespace, Upstream)],
     toolset: &Toolset,
+    member: &(Namespace, Upstream),
+) -> bool {
+    may_concern(upstreams, &toolset.patterns, member)
+}
+
+/// The same of patterns.
+pub(crate) fn may_concern(
+    upstreams: &[(Namespace, Upstream)],
+    patterns: &Patterns,
     (namespace, upstream): &(Namespace, Upstream),
 ) -> bool {
     let others = upstreams.iter().filter(|(_, other)| other.name() != upstream.name());
     let others: Vec<_> =
         others.flat_map(|(namespace, other)| [namespace.as_str(), other.name().as_str()]).collect();
-    toolset.patterns.may_concern(&[namespace.as_str(), upstream.name().as_str()], &others)
+    patterns.may_concern(&[namespace.as_str(), upstream.name().as_str()], &others)
+}
+
+/// The toolsets that are on for a client, where it has its items by toolsets.
+pub(crate) fn toolsets_on(view: &View) -> Vec<ToolsetPlace> {
+    match view.scope().surface {
+        Surface::Dynamic | Surface::Static => view.selection().enabled.iter().copied().collect(),
+        Surface::Permission => view.scope().rights.grants().unwrap_or_default().to_vec(),
+        _ => Vec::new(),
+    }
 }
 
 impl Gateway {
@@ -85,10 +104,10 @@ impl Gateway {
         self.members().iter().for_each(|(_, upstream)| upstream.need(true));
     }
 
-    /// Starts what a new client needs.
+    /// Starts what a new client needs, if nothing is known of it.
     pub(crate) fn wake_for(&self, view: &View) {
         for lazy in self.0.members.load().lazy.iter().filter(|lazy| self.is_needed(lazy, view)) {
-            lazy.upstream.need(true);
+            lazy.upstream.need_lists(true);
         }
     }
 
@@ -119,7 +138,7 @@ impl Gateway {
     /// Waits until these have answered, failed or run out of their time, and the catalog shows it.
     async fn started(&self, lazy: &[Arc<Lazy>]) {
         for lazy in lazy {
-            lazy.upstream.settled().await;
+            lazy.upstream.listed().await;
         }
         if !lazy.is_empty() {
             self.up_to_date().await;
@@ -139,19 +158,20 @@ impl Gateway {
             let mut clients = clients.connected.values();
             let is_needed = lazy.leases.load(Ordering::Relaxed) > 0
                 || clients.any(|client| self.is_needed(lazy, &client.view()));
-            lazy.upstream.need(is_needed);
+            lazy.upstream.need_lists(is_needed);
         }
     }
 
     fn is_needed(&self, lazy: &Lazy, view: &View) -> bool {
-        let may_hold = |place: &ToolsetPlace| lazy.toolsets.contains(place);
-        let is_selected = match view.scope().surface {
-            Surface::Dynamic | Surface::Static => view.selection().enabled.iter().any(may_hold),
-            Surface::Permission => {
-                view.scope().rights.grants().unwrap_or_default().iter().any(may_hold)
-            }
-            _ => true,
+        let is_chosen = || {
+            view.scope().beginning().is_some_and(|choice| {
+                let member = (lazy.namespace.clone(), lazy.upstream.clone());
+                may_concern(&self.members().list, choice.singles(), &member)
+            })
         };
+        let is_selected = !view.scope().surface.is_by_toolset()
+            || toolsets_on(view).iter().any(|place| lazy.toolsets.contains(place))
+            || is_chosen();
         is_selected && self.is_within(lazy, view)
     }
 

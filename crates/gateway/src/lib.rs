@@ -22,7 +22,9 @@ pub mod own_tools;
 pub mod place;
 pub mod refresh;
 pub mod request;
+pub mod selections;
 
+mod absent;
 mod arguments;
 mod consent;
 mod context;
@@ -64,6 +66,7 @@ use tokio::sync::{OnceCell, mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 use upstream::context::Context;
+use upstream::inventories::Inventories;
 use upstream::launch::Spawner;
 use upstream::supervisor::{Phase, Settings as UpstreamSettings, Upstream};
 
@@ -80,6 +83,7 @@ use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::place::Place;
 use crate::refresh::Ground;
+use crate::selections::{Held, Holder, Keeper, Selections};
 use crate::tasks::Tasks;
 use crate::watches::Watch;
 
@@ -97,6 +101,10 @@ pub struct Settings {
     pub session_context: Option<SessionContext>,
     /// Where users save their toolsets.
     pub library: Arc<dyn Store>,
+    /// Where it is kept what callers have chosen, if it is to outlive the process.
+    pub keeper: Option<Arc<dyn Keeper>>,
+    /// Where is kept what upstreams offered, so that the next start can serve it at once.
+    pub inventories: Option<Arc<Inventories>>,
     pub pace: Pace,
     pub surface: Surface,
     pub spoken: Spoken,
@@ -115,6 +123,8 @@ impl Settings {
             profiles: Profiles::default(),
             session_context: None,
             library: Arc::new(InMemory::default()),
+            keeper: None,
+            inventories: None,
             pace: Pace::default(),
             surface,
             spoken: Spoken::default(),
@@ -162,6 +172,8 @@ struct Shared {
     programs: Programs,
     session_context: Option<SessionContext>,
     library: Arc<dyn Store>,
+    keeper: Option<Arc<dyn Keeper>>,
+    selections: Selections,
     /// The toolset that clients begin with where one can be equipped: the last one, looked up once.
     last_equipped: OnceLock<Option<Arc<Toolset>>>,
     pace: Pace,
@@ -199,11 +211,21 @@ struct Shared {
 }
 
 /// Who asks, where, and what it says for servers of its own.
-type PrincipalKey = (Arc<Identity>, Arc<Scope>, Option<Arc<Context>>);
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct PrincipalKey {
+    identity: Arc<Identity>,
+    scope: Arc<Scope>,
+    context: Option<Arc<Context>>,
+    /// By what it is told apart.
+    label: Option<Arc<str>>,
+}
 
 struct Clients {
     connected: HashMap<u64, Arc<Client>>,
     principals: HashMap<PrincipalKey, Principal>,
+    /// What callers have chosen, in all of their sessions and requests.
+    selections: HashMap<Holder, Held>,
+    last_change: u64,
     /// The view that a client begins with, in each scope that somebody has connected to.
     initial: HashMap<Arc<Scope>, Arc<View>>,
     /// All that there is, kept where tools are counted.
@@ -211,7 +233,14 @@ struct Clients {
 }
 
 impl Clients {
-    /// Forgets the principals for whom nothing is under way, with what they have chosen.
+    /// The client of a principal that is known.
+    fn principal(&mut self, key: &PrincipalKey) -> Option<Arc<Client>> {
+        let principal = self.principals.get_mut(key)?;
+        principal.last_used = Instant::now();
+        Some(Arc::clone(&principal.client))
+    }
+
+    /// Forgets the principals for whom nothing is under way.
     fn forget_idle_principals(&mut self) {
         let idle = self.principals.extract_if(|_, principal| principal.is_idle());
         for (_, principal) in idle {
@@ -229,7 +258,8 @@ impl Gateway {
     /// Starts all upstreams side by side and keeps the catalog from then on.
     pub fn start(settings: Settings, spawner: &Arc<Spawner>) -> Gateway {
         let (events, heard) = mpsc::channel(EVENTS_MAX);
-        let starter = Starter { spawner: Arc::clone(spawner), events };
+        let (spawner, inventories) = (Arc::clone(spawner), settings.inventories);
+        let starter = Starter { spawner, events, inventories };
         let members = Arc::new(members::first(&starter, settings.upstreams, &settings.rules));
         let scope = Arc::new(Scope { surface: settings.surface, ..Scope::default() });
         let metrics = Metrics::default();
@@ -248,6 +278,8 @@ impl Gateway {
             session_context: settings.session_context,
             last_equipped: OnceLock::new(),
             library: settings.library,
+            keeper: settings.keeper,
+            selections: Selections::default(),
             pace: settings.pace,
             consents: Consents::new(),
             memory: Memory::new(settings.pace.remembers),
@@ -257,6 +289,8 @@ impl Gateway {
             clients: Mutex::new(Clients {
                 connected: HashMap::new(),
                 principals: HashMap::new(),
+                selections: HashMap::new(),
+                last_change: 0,
                 initial: HashMap::new(),
                 whole: None,
             }),
@@ -273,6 +307,8 @@ impl Gateway {
             awake: OnceCell::new(),
             winding_down: CancellationToken::new(),
         }));
+        // What is known from the last time is served at once.
+        gateway.refresh_now();
         tokio::spawn(refresh::run(gateway.clone(), heard));
         gateway
     }
@@ -285,13 +321,25 @@ impl Gateway {
     /// The one client of a proven caller whose requests belong to no session, as it describes itself in
     /// them.
     pub fn principal(&self, caller: &Caller, place: &Place, info: Option<&str>) -> Arc<Client> {
-        let place = &self.place_for(place, info);
+        let place = &self.labelled(&self.place_for(place, info), info);
         let mut clients = self.clients();
         let view = self.initial_view(&mut clients, &place.scope);
-        let key = (Arc::clone(&caller.identity), Arc::clone(view.scope()), place.context.clone());
-        if let Some(principal) = clients.principals.get_mut(&key) {
-            principal.last_used = Instant::now();
-            return Arc::clone(&principal.client);
+        let key = PrincipalKey {
+            identity: Arc::clone(&caller.identity),
+            scope: Arc::clone(view.scope()),
+            context: place.context.clone(),
+            label: place.label.clone(),
+        };
+        if let Some(known) = clients.principal(&key) {
+            return known;
+        }
+        drop(clients);
+        // Files may be read for it.
+        let holding = self.holding(&caller.identity, place);
+        let recalled = self.recalled(&holding);
+        let mut clients = self.clients();
+        if let Some(known) = clients.principal(&key) {
+            return known;
         }
         if place.context.is_some() {
             self.make_room_for_context(&mut clients);
@@ -301,6 +349,8 @@ impl Gateway {
             self.review_needs_of(&clients);
         }
         let client = self.admit(&mut clients, caller.clone(), Owner::Principal, place);
+        clients.take_up(&client, holding, recalled);
+        self.wake_for(&client.view());
         let principal = Principal { client: Arc::clone(&client), last_used: Instant::now() };
         clients.principals.insert(key, principal);
         client
@@ -318,8 +368,7 @@ impl Gateway {
         let id = self.0.last_client.fetch_add(1, Ordering::Relaxed);
         tracing::info!(client = id, agent = caller.identity.agent.as_deref(), "connected");
         let lost = Arc::clone(&self.0.metrics.lost_notices);
-        let who = (caller, place.context.clone());
-        let client = Client::new(id, who, owner, view, lost, self.0.pace.calls_at_once);
+        let client = Client::new(id, caller, place, owner, view, lost, self.0.pace.calls_at_once);
         let client = Arc::new(client);
         clients.connected.insert(id, Arc::clone(&client));
         client
@@ -387,29 +436,39 @@ impl Gateway {
         }
     }
 
-    /// Waits for starting upstreams, but not for ever: until all are there, or no further one
-    /// has come for a while. Many clients list once only.
+    /// Waits for upstreams of which nothing is known yet, but not for ever: until all are there, or no further
+    /// one has come for a while. Many clients list once only.
     pub async fn settled(&self) {
         let latest = Instant::now() + SETTLE_MAX;
-        let ready = self.ready();
-        tokio::pin!(ready);
+        let listed = async {
+            for (_, upstream) in self.upstreams() {
+                upstream.listed().await;
+            }
+            self.up_to_date().await;
+        };
+        tokio::pin!(listed);
         let mut arrivals = self.0.generation.subscribe();
         loop {
-            let anyone = self.upstreams().any(|(_, u)| matches!(u.status().phase, Phase::Ready));
+            let anyone = self.upstreams().any(|(_, upstream)| upstream.is_known());
             let until = if anyone { latest.min(Instant::now() + SETTLE_QUIET) } else { latest };
             tokio::select! {
-                () = &mut ready => return,
+                () = &mut listed => return,
                 () = sleep_until(until) => return,
                 _ = arrivals.changed() => {}
             }
         }
     }
 
-    /// Waits for starting upstreams once; whoever asks later and without a handshake does not.
+    /// Waits for starting upstreams once; whoever asks later does not.
     pub async fn awake(&self) {
         if !self.0.awake.initialized() {
             Box::pin(self.0.awake.get_or_init(|| self.settled())).await;
         }
+    }
+
+    /// Whether nobody needs to wait for starting upstreams any more.
+    pub(crate) fn is_awake(&self) -> bool {
+        self.0.awake.initialized()
     }
 
     /// Ends all upstreams.
@@ -417,6 +476,7 @@ impl Gateway {
         for client in self.clients().connected.drain() {
             client.1.close();
         }
+        self.keep_all().await;
         let stops = self
             .upstreams()
             .map(|(_, upstream)| tokio::spawn(async move { upstream.stop().await }));

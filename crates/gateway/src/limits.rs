@@ -39,6 +39,16 @@ pub const PRINCIPALS_MAX: usize = 4_096;
 pub const CONTEXTS_MAX: usize = 1_000;
 /// Bytes of what a client says for servers of its own.
 pub const CONTEXT_BYTES_MAX: usize = 16 * 1024;
+/// Toolsets that one agent may save.
+pub const TOOLSETS_PER_AGENT_MAX: usize = 100;
+/// Callers whose selections are remembered; of more, those that were changed least lately are forgotten.
+pub const SELECTIONS_MAX: usize = 4_096;
+/// Bytes of the names in a selection that is kept for the next start.
+pub const SELECTION_BYTES_MAX: usize = 256 * 1024;
+/// How long a changed selection waits for others, so that all are written at once.
+pub const SELECTIONS_GATHER: Duration = Duration::from_millis(50);
+/// How long the end waits for the last ones to be written.
+pub const SELECTIONS_WRITE_MAX: Duration = Duration::from_millis(500);
 /// Programs whose habits are remembered.
 pub const PROGRAMS_MAX: usize = 1_000;
 /// A client that calls something so often without listing its tools anew, though it was told to, never does.
@@ -69,7 +79,9 @@ pub const OWN_PIPE_BYTES: usize = 64 * 1024;
 /// Answers of theirs that wait to be taken.
 pub const OWN_ANSWERS_MAX: usize = 64;
 
-/// How long a handshake waits for upstreams that are still starting, at most.
+/// How long `initialize` waits for upstreams of which nothing is known yet: some clients give up after a second.
+pub const INITIALIZE_MAX: Duration = Duration::from_millis(200);
+/// How long the first list waits for them, at most.
 pub const SETTLE_MAX: Duration = Duration::from_secs(10);
 /// It goes on sooner when no further upstream has come for this long.
 pub const SETTLE_QUIET: Duration = Duration::from_millis(1_500);

@@ -13,6 +13,7 @@ use mcp::names::{Namespace, UpstreamName};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 use upstream::error::Error as Problem;
+use upstream::inventories::Inventories;
 use upstream::launch::Spawner;
 use upstream::supervisor::condition::Condition;
 use upstream::supervisor::{Event, Upstream};
@@ -57,6 +58,8 @@ impl Members {
 pub(crate) struct Starter {
     pub spawner: Arc<Spawner>,
     pub events: mpsc::Sender<Event>,
+    /// Where is kept what upstreams offered, if it is.
+    pub inventories: Option<Arc<Inventories>>,
 }
 
 impl Starter {
@@ -70,7 +73,8 @@ impl Starter {
             let is_same = |upstream: &Upstream| *upstream.settings() == settings;
             let running = former.iter().map(|(_, upstream)| upstream).find(|one| is_same(one));
             let upstream = running.cloned().unwrap_or_else(|| {
-                Upstream::start(settings, Arc::clone(&self.spawner), self.events.clone())
+                let (spawner, events) = (Arc::clone(&self.spawner), self.events.clone());
+                Upstream::start(settings, spawner, events, self.inventories.clone())
             });
             (namespace, upstream)
         };

@@ -6,15 +6,14 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
+use catalog::error::Error as Refusal;
 use catalog::view::{Target, View};
 use mcp::links;
 use mcp::names::UpstreamName;
 use mcp::rpc::Outcome;
 use upstream::answer::Answer;
 
-use crate::Gateway;
 use crate::dispatch::Asking;
-use crate::error::Error;
 use crate::limits::{LINK_BYTES_MAX, LINKS_PER_CLIENT_MAX, LINKS_PER_RESULT_MAX};
 
 /// Whence a client knows resources, the latest last.
@@ -55,37 +54,28 @@ impl Asking<'_> {
         let program = self.outlet.relay.who.program;
         view.catalog().mixes_links().then(|| self.client.origins.of(program, uri))?
     }
-}
 
-impl Gateway {
-    /// The resource that a client wants to read.
+    /// The resource that the client wants to read.
     pub(crate) fn resolve_read<'v>(
         &self,
-        asking: &Asking<'_>,
         view: &'v View,
         uri: &'v str,
-    ) -> Result<Target<'v>, Error> {
-        Ok(match asking.origin(view, uri) {
-            Some(upstream) => view.resolve_uri_of(&upstream, uri)?,
-            None => view.resolve_uri(uri)?,
-        })
+    ) -> Result<Target<'v>, Refusal> {
+        match self.origin(view, uri) {
+            Some(upstream) => view.resolve_uri_of(&upstream, uri),
+            None => view.resolve_uri(uri),
+        }
     }
 
     /// Remembers which server has named resources in an answer.
-    pub(crate) fn note_links(
-        &self,
-        asking: &Asking<'_>,
-        view: &View,
-        target: &Target<'_>,
-        answer: &Answer,
-    ) {
+    pub(crate) fn note_links(&self, view: &View, target: &Target<'_>, answer: &Answer) {
         if !view.catalog().mixes_links() {
             return;
         }
         if let Answer::Whole(Outcome::Result(result)) = answer {
-            let program = asking.outlet.relay.who.program;
+            let program = self.outlet.relay.who.program;
             for uri in links::uris(result, LINKS_PER_RESULT_MAX) {
-                asking.client.origins.note(program, &uri, &target.item.origin.upstream);
+                self.client.origins.note(program, &uri, &target.item.origin.upstream);
             }
         }
     }

@@ -3,14 +3,20 @@
 use std::sync::Arc;
 
 use catalog::narrowing::Narrowing;
-use catalog::policy::{Rights, Who};
+use catalog::policy::{Rights, Subject, Who};
+use catalog::profile::ToldApart;
 use catalog::scope::Scope;
+use catalog::snapshot::Item;
 use catalog::surface::Surface;
+use mcp::items::Kind;
 use mcp::names::Namespace;
 use upstream::context::Context;
+use upstream::supervisor::Phase;
 
 use crate::Gateway;
 use crate::auth::Caller;
+use crate::lazy::may_concern;
+use crate::limits::NAME_BYTES_MAX;
 
 /// A place; what it shows is the catalog's matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +24,8 @@ pub struct Place {
     pub(crate) scope: Arc<Scope>,
     /// What the client has said there for servers of its own.
     pub(crate) context: Option<Arc<Context>>,
+    /// The id that the client gives itself, where ids tell clients apart.
+    pub(crate) label: Option<Arc<str>>,
 }
 
 /// Why a client can't be shown where it wants to be.
@@ -33,15 +41,20 @@ pub enum Misplaced {
 }
 
 impl Place {
+    /// Whether requests for another place are those of a client at this one, whatever it calls itself in them.
+    pub fn is_the_same(&self, other: &Place) -> bool {
+        self.scope == other.scope && self.context == other.context
+    }
+
     pub fn new(scope: Scope) -> Place {
-        Place { scope: Arc::new(scope), context: None }
+        Place { scope: Arc::new(scope), context: None, label: None }
     }
 }
 
 impl Gateway {
     /// Where clients connect that name no other place.
     pub fn place(&self) -> Place {
-        Place { scope: Arc::clone(&self.0.scope), context: None }
+        Place { scope: Arc::clone(&self.0.scope), context: None, label: None }
     }
 
     /// A place as a caller may see it, narrowed to the namespace that was named, if one was.
@@ -68,8 +81,19 @@ impl Gateway {
         Ok(Place::new(Scope { namespace, ..place.scope.with(rights) }))
     }
 
-    /// A place with no other tools than those of some toolsets, or single ones; `None` if there are none
-    /// such.
+    /// A place for a client that gives itself an id; one that is too long counts as none.
+    pub fn identified(&self, place: Place, id: Option<&str>) -> Result<Place, Misplaced> {
+        let is_id = |id: &&str| !id.is_empty() && id.len() <= NAME_BYTES_MAX;
+        let label: Option<Arc<str>> = id.filter(is_id).map(Arc::from);
+        if label.is_none() && self.0.profiles.told_apart == ToldApart::ByRequiredId {
+            return Err(Misplaced::ClientMissing);
+        }
+        Ok(Place { label, ..place })
+    }
+
+    /// A place with the tools of some toolsets, or single ones: to begin with, where they can be switched, else
+    /// no other ones. `None` if the caller could see nothing of it; a toolset that is hidden from it, and one that
+    /// does not exist, are the same.
     pub fn choose<'n>(
         &self,
         place: &Place,
@@ -77,16 +101,33 @@ impl Gateway {
         tools: impl Iterator<Item = &'n str>,
     ) -> Option<Place> {
         let narrowing = Narrowing::of(&self.0.rules.toolsets, toolsets, tools)?;
-        if narrowing.is_empty() {
+        if narrowing.is_empty() || !self.may_show(&place.scope, &narrowing) {
             return None;
         }
         let scope = Scope { narrowing: Some(Arc::new(narrowing)), ..Scope::clone(&place.scope) };
-        Some(Place { scope: Arc::new(scope), context: place.context.clone() })
+        Some(Place { scope: Arc::new(scope), ..place.clone() })
     }
 
-    /// Whether the configuration has such a toolset.
-    pub fn has_toolset(&self, name: &str) -> bool {
-        self.0.rules.toolsets.find(name).is_some()
+    /// Whether something of a choice is within the ceiling, or may still come.
+    fn may_show(&self, scope: &Scope, choice: &Narrowing) -> bool {
+        let view = self.initial_view(&mut self.clients(), scope);
+        let mut items = Kind::ALL.into_iter().flat_map(|kind| view.items(kind));
+        let exposure = &self.0.rules.exposure;
+        let can_be = |item: &Item| {
+            scope.surface != Surface::Dynamic
+                || item.toolsets.iter().any(|place| exposure.permits(*place))
+        };
+        if items.any(|item| can_be(item) && choice.holds(&Subject::of(item))) {
+            return true;
+        }
+        let members = self.members();
+        members.list.iter().any(|member| {
+            let (namespace, upstream) = member;
+            !matches!(upstream.status().phase, Phase::Ready)
+                && scope.holds(namespace)
+                && self.is_shown(&view, namespace, upstream)
+                && may_concern(&members.list, choice.patterns(), member)
+        })
     }
 
     /// The rights of a caller at a place, where toolsets may have to be granted.

@@ -26,13 +26,13 @@ impl Gateway {
         let (name, version) = named(info);
         let profile = Arc::new(self.0.profiles.of(&name, &version));
         let scope = Arc::new(place.scope.for_client(profile));
-        Place { scope, context: place.context.clone() }
+        Place { scope, ..place.clone() }
     }
 
     /// A place as it is for the client program of this name.
     pub fn place_for_program(&self, place: &Place, name: &str) -> Place {
         let scope = Arc::new(place.scope.for_client(self.profile_of(name, "")));
-        Place { scope, context: place.context.clone() }
+        Place { scope, ..place.clone() }
     }
 
     /// What a client is shown first at a place.
@@ -40,17 +40,22 @@ impl Gateway {
         self.initial_view(&mut self.clients(), &place.scope)
     }
 
-    /// Shows a client what fits its program, as soon as it says which that is.
-    pub(crate) fn recognise(&self, client: &Client, info: Option<&str>) {
-        let Some(info) = info.filter(|_| client.begin_recognition()) else { return };
-        let (name, version) = named(info);
-        client.habits.name(&name);
-        let profile = self.profile_of(&name, &version);
-        // In this order, as everywhere: whoever hands out views holds the clients first.
-        let mut clients = self.clients();
-        let scope = Scope::clone(client.view().scope()).for_client(profile);
-        let view = self.initial_view(&mut clients, &scope);
-        client.change_view(|current| *current = view);
+    /// Shows a client what fits its program, and what its caller has chosen, as soon as it says what it is.
+    pub(crate) fn recognise(&self, client: &Arc<Client>, info: Option<&str>) {
+        if !client.begin_recognition() {
+            return;
+        }
+        if let Some(info) = info {
+            let (name, version) = named(info);
+            client.habits.name(&name);
+            let profile = self.profile_of(&name, &version);
+            // In this order, as everywhere: whoever hands out views holds the clients first.
+            let mut clients = self.clients();
+            let scope = Scope::clone(client.view().scope()).for_client(profile);
+            let view = self.initial_view(&mut clients, &scope);
+            client.change_view(|current| *current = view);
+        }
+        self.settle(client, info);
     }
 }
 

@@ -12,7 +12,7 @@ use catalog::ceiling::Ceiling;
 use catalog::policy::condition::{DAY_MINUTES, Moment, WEEK_MINUTES};
 use catalog::scope::Scope;
 use catalog::selection::Selection;
-use catalog::snapshot::{Catalog, Offer};
+use catalog::snapshot::Catalog;
 use catalog::surface::Surface;
 use catalog::toolset::Toolset;
 use catalog::view::View;
@@ -23,6 +23,7 @@ use tokio::time::sleep;
 use upstream::relay::Upcall;
 use upstream::supervisor::Event;
 
+use crate::absent::offer;
 use crate::client::{Client, Owner};
 use crate::library::Store;
 use crate::limits::{EDGE_LOOK_MAX, EVENTS_MAX, SCOPES_MAX};
@@ -122,13 +123,7 @@ impl Gateway {
             .members
             .iter()
             .zip(&ground.inventories)
-            .map(|((namespace, upstream), inventory)| Offer {
-                upstream: upstream.name(),
-                namespace,
-                own_namespace: namespace,
-                inventory,
-                toolset: None,
-            })
+            .map(|((namespace, upstream), inventory)| offer(namespace, upstream, inventory))
             .collect();
         Arc::new(scope.assemble(&offers, &self.0.rules))
     }
@@ -149,7 +144,7 @@ impl Gateway {
         };
         let scope = Arc::new(scope.clone());
         let ceiling = self.ceiling(&catalog, &scope, clients.whole.as_deref());
-        let selection = self.first_selection(scope.surface);
+        let selection = self.first_selection(&scope);
         let view = View::new(catalog, ceiling, selection, Arc::clone(&scope));
         let view = Arc::new(view);
         clients.initial.insert(scope, Arc::clone(&view));
@@ -157,9 +152,9 @@ impl Gateway {
     }
 
     /// What a client begins with on a surface: what the rules say, and what was equipped last.
-    fn first_selection(&self, surface: Surface) -> Selection {
-        let mut selection = self.0.rules.first_selection(surface);
-        if surface == Surface::Toolset {
+    fn first_selection(&self, scope: &Scope) -> Selection {
+        let mut selection = Selection::first(&self.0.rules, scope);
+        if scope.surface == Surface::Toolset {
             let last = self.0.last_equipped.get_or_init(|| last_equipped(&*self.0.library));
             selection.equipped.clone_from(last);
         }

@@ -14,14 +14,12 @@ use upstream::error::Error as Problem;
 use upstream::supervisor::Upstream;
 
 use crate::Gateway;
+use crate::absent::is_under;
 use crate::client::Client;
 use crate::dispatch::Asking;
 use crate::error::Error;
 use crate::limits::UNREAD_MAX;
 use crate::members::Members;
-
-/// What may stand between a namespace and the name of a tool.
-const SEPARATORS: [char; 3] = ['_', '.', ':'];
 
 impl Gateway {
     /// Waits for the folders that an answer depends on.
@@ -112,7 +110,8 @@ impl Gateway {
     }
 
     /// Why a tool is unknown that would stand in a folder which is not served.
-    pub(crate) fn refused_folder_of(&self, view: &View, asked: &str) -> Option<Error> {
+    pub(crate) fn refused_folder_of(&self, view: &View, refusal: &Refusal) -> Option<Error> {
+        let Refusal::Unknown { kind: Kind::Tool, asked, .. } = refusal else { return None };
         let members = self.members();
         if !members.has_unserved {
             return None;
@@ -126,11 +125,4 @@ impl Gateway {
         })?;
         Some(Problem::Down { upstream, reason }.into())
     }
-}
-
-/// Whether a tool of this name, which nobody knows, would stand in this namespace.
-fn is_under(view: &View, namespace: &Namespace, tool: &str) -> bool {
-    let is_the_only_one = view.scope().namespace.as_ref() == Some(namespace);
-    is_the_only_one
-        || tool.strip_prefix(namespace.as_str()).is_some_and(|rest| rest.starts_with(SEPARATORS))
 }

@@ -58,7 +58,8 @@ impl Gateway {
         } else {
             list(Kind::Resource)
         };
-        let plain = |capability| declares(capability).then(|| "{}".to_owned());
+        let may_come = self.may_bring_more(view);
+        let plain = |capability| (may_come || declares(capability)).then(|| "{}".to_owned());
         let parts = [
             ("completions", plain("completions")),
             ("logging", plain("logging")),
@@ -66,7 +67,7 @@ impl Gateway {
             ("resources", resources),
             ("prompts", list(Kind::Prompt)),
             ("experimental", union(&known, "experimental")),
-            tasks(&known, era),
+            tasks(&known, era, may_come),
         ];
         let part = |(name, value): (&str, Option<String>)| Some(format!(r#""{name}":{}"#, value?));
         let parts: Vec<_> = parts.into_iter().filter_map(part).collect();
@@ -108,11 +109,19 @@ impl Gateway {
     }
 
     pub(crate) fn can_subscribe(&self, view: &View) -> bool {
-        self.introductions(view).iter().any(|known| known.declares_part("resources", "subscribe"))
+        let subscribes = |known: &Introduction| known.declares_part("resources", "subscribe");
+        self.introductions(view).iter().any(subscribes) || self.may_bring_more(view)
     }
 
     pub(crate) fn any_declares(&self, view: &View, capability: &'static str) -> bool {
-        self.introductions(view).iter().any(|known| known.declares(capability))
+        let mut known = self.introductions(view).into_iter();
+        known.any(|known| known.declares(capability)) || self.may_bring_more(view)
+    }
+
+    /// Whether an upstream is starting of which nothing is known.
+    fn may_bring_more(&self, view: &View) -> bool {
+        let starts = |upstream: &Upstream| matches!(upstream.status().phase, Phase::Starting);
+        self.upstreams_in(view).any(|upstream| !upstream.is_known() && starts(&upstream))
     }
 
     /// The upstreams that a client may know of.
@@ -135,18 +144,18 @@ impl Gateway {
         view.ceiling().reaches(upstream.name()).is_none_or(|reached| reached || may_come())
     }
 
-    /// What the upstreams that are there have said of themselves.
+    /// What the upstreams have said of themselves whose lists are shown.
     fn introductions(&self, view: &View) -> Vec<Introduction> {
-        let known = self.upstreams_in(view).filter_map(|upstream| {
-            let status = upstream.status();
-            status.introduction.filter(|_| matches!(status.phase, Phase::Ready))
-        });
-        known.collect()
+        let known = self.upstreams_in(view).filter(Upstream::is_known);
+        known.filter_map(|upstream| upstream.status().introduction).collect()
     }
 }
 
-/// Tasks as an era declares them, if an upstream of that era runs any.
-fn tasks(known: &[Introduction], era: Era) -> (&'static str, Option<String>) {
+/// What may be done with tasks in the legacy era, where it is not known yet who runs any: each tool says whether it does.
+const ALL_OF_TASKS: &str = r#"{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}"#;
+
+/// Tasks as an era declares them, if an upstream of that era runs any or one that is starting may.
+fn tasks(known: &[Introduction], era: Era, may_come: bool) -> (&'static str, Option<String>) {
     let mut of_era = known.iter().filter(|known| known.revision.era() == era);
     match era {
         Era::Legacy => {
@@ -154,7 +163,7 @@ fn tasks(known: &[Introduction], era: Era) -> (&'static str, Option<String>) {
                 Ok([Some(tasks)]) => Some(tasks.to_owned()),
                 _ => None,
             });
-            ("tasks", declared)
+            ("tasks", declared.or_else(|| may_come.then(|| ALL_OF_TASKS.to_owned())))
         }
         Era::Modern => {
             let is_run = of_era.any(|known| known.extends_to(TASKS));

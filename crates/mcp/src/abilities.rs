@@ -43,9 +43,9 @@ impl Abilities {
         let wanted = ["roots", "sampling", "elicitation"];
         let [roots, sampling, elicitation] = capabilities.members(wanted).unwrap_or_default();
         let part = |of: Option<&str>, name: &'static str| {
-            let part =
-                of.and_then(|of| json::members(of.as_bytes(), [name]).ok()?[0].map(str::to_owned));
-            part.filter(|part| part != "false" && part != "null").is_some()
+            let members = of.map(|of| json::members(of.as_bytes(), [name]));
+            let [part] = members.and_then(Result::ok).unwrap_or_default();
+            part.is_some_and(|part| part != "false" && part != "null")
         };
         let urls = part(elicitation, "url");
         Abilities {
@@ -87,12 +87,9 @@ impl Abilities {
             "roots/list" => self.roots,
             "sampling/createMessage" => self.sampling,
             "elicitation/create" => {
-                let mode = params.and_then(|params| {
-                    params.members(["mode"]).ok()?[0]
-                        .and_then(json::string)
-                        .map(std::borrow::Cow::into_owned)
-                });
-                if mode.as_deref() == Some("url") { self.urls } else { self.forms }
+                let members = params.map(|params| params.members(["mode"]));
+                let [mode] = members.and_then(Result::ok).unwrap_or_default();
+                if mode == Some("\"url\"") { self.urls } else { self.forms }
             }
             _ => false,
         }

@@ -70,12 +70,16 @@ pub struct Settings {
     pub allowed_hosts: Vec<String>,
     /// A session that was not used for this long is forgotten.
     pub session_ttl: Duration,
+    /// Whether `/readyz` wants all servers to be ready; else one is enough.
+    pub awaits_all: bool,
     /// Connections at the same time.
     pub connections_max: usize,
     /// Where MCP is served beside `/mcp`: paths, and what is shown there.
     pub places: Vec<(String, Place)>,
     /// How what is served is read again, where that can be asked for.
     pub reload: Option<Reload>,
+    /// What may stand before every path, such as `/mcp-gateway`.
+    pub base_path: Option<String>,
     /// Paths that call a tool each.
     pub routes: Vec<Route>,
 }
@@ -90,9 +94,11 @@ impl Settings {
             allowed_origins: Vec::new(),
             allowed_hosts: Vec::new(),
             session_ttl: SESSION_IDLE_MAX,
+            awaits_all: false,
             connections_max: CONNECTIONS_MAX,
             places: Vec::new(),
             reload: None,
+            base_path: None,
             routes: Vec::new(),
         }
     }
@@ -164,7 +170,9 @@ fn open(
         stop,
         under_way: TaskTracker::new(),
         has_sse: settings.has_sse,
+        awaits_all: settings.awaits_all,
         places,
+        base_path: settings.base_path,
         routes: settings.routes,
     });
     tokio::spawn(look_after(Arc::downgrade(&endpoint)));

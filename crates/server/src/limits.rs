@@ -31,6 +31,8 @@ pub const EVENTS_KEPT: usize = 256;
 pub const EVENT_BYTES_KEPT: usize = 1024 * 1024;
 /// Streamed answers of one session at the same time; further ones are not streamed.
 pub const STREAMS_MAX: usize = 8;
+/// Streams of one session that GET has opened; of more, the oldest one ends.
+pub const STANDING_STREAMS_MAX: usize = 8;
 /// After this a client that lost a stream may come back for the rest.
 pub const RETRY: Duration = Duration::from_secs(1);
 /// A session id that is longer is none of ours.

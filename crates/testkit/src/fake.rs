@@ -42,6 +42,10 @@ pub struct Script {
     pub asks_first: bool,
     /// Speaks the modern era and nothing else.
     pub is_modern: bool,
+    /// It answers `initialize` once this file is there.
+    pub gate: Option<PathBuf>,
+    /// It refuses to list its tools while this file is there.
+    pub sulk: Option<PathBuf>,
     /// A file to be made when the list of prompts, the last one, has been given.
     pub mark: Option<PathBuf>,
 }
@@ -224,6 +228,9 @@ impl Server {
             "subscriptions/listen" if script.is_modern => self.listen(&id, params.as_ref()),
             "initialize" if !script.is_modern => {
                 tokio::time::sleep(script.delay).await;
+                while script.gate.as_ref().is_some_and(|gate| !gate.exists()) {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
                 let params = params.unwrap_or_else(|| Raw::trusted("{}"));
                 let [declared] = params.members(["capabilities"]).unwrap();
                 declared.unwrap_or("").clone_into(&mut self.client.lock().unwrap());
@@ -236,6 +243,9 @@ impl Server {
                 self.send(rpc::request("\"first\"", "roots/list", None));
                 _ = answered.await;
                 self.result(&id, &page(&script, Kind::Tool, params.as_ref()));
+            }
+            "tools/list" if script.sulk.as_ref().is_some_and(|sulk| sulk.exists()) => {
+                self.error(&id, Code::INTERNAL, "not now");
             }
             "tools/call" => self.call(id, params.unwrap()).await,
             "resources/read" => self.read(&id, &params.unwrap()),

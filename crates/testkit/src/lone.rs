@@ -27,7 +27,7 @@ impl Lone {
     pub async fn start(plan: Plan) -> Lone {
         let (sender, events) = mpsc::channel(100);
         let settings = plan.into_settings().upstreams.remove(0).upstream;
-        let upstream = Upstream::start(settings, Spawner::new("no guard"), sender);
+        let upstream = Upstream::start(settings, Spawner::new("no guard"), sender, None);
         upstream.settled().await;
         assert!(matches!(upstream.status().phase, Phase::Ready), "{:?}", upstream.status());
         Lone { upstream, events }

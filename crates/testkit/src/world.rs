@@ -2,6 +2,7 @@
 //!
 //! `let world = World::of([("git", Script::with_tools(["log"]))]).active(&["git_*"]).start();`
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -15,6 +16,7 @@ use serde_json::json;
 use tokio::io::{DuplexStream, duplex, split};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
+use upstream::inventories::Inventories;
 use upstream::launch::{BuiltIn, Launch, Spawner};
 use upstream::remote::{Headers, Remote, Transport};
 use upstream::supervisor::{Restart, Settings as UpstreamSettings};
@@ -30,6 +32,7 @@ pub struct Plan {
     starts_on: Vec<String>,
     uri_style: UriStyle,
     surface: Surface,
+    inventories: Option<Arc<Inventories>>,
 }
 
 /// A running world.
@@ -64,6 +67,7 @@ impl World {
             starts_on: Vec::new(),
             uri_style: UriStyle::Underscore,
             surface: Surface::default(),
+            inventories: None,
         }
     }
 
@@ -145,6 +149,13 @@ impl Plan {
         self
     }
 
+    /// What upstreams offer is kept in a folder, for the next world that is given it.
+    pub fn remembering(mut self, folder: &Path) -> Plan {
+        let inventories = Inventories::open(folder.to_owned(), true).unwrap();
+        self.inventories = Some(Arc::new(inventories));
+        self
+    }
+
     pub fn stubs(mut self) -> Plan {
         self.surface = Surface::Activate { inactive: Inactive::Stub };
         self
@@ -183,7 +194,8 @@ impl Plan {
         let starts_on = Patterns::parse(&self.starts_on).unwrap();
         let members = self.members.into_iter().map(|(member, _)| member).collect();
         let rules = Rules { starts_on, uri_style: self.uri_style, ..Rules::default() };
-        Settings { rules, ..Settings::new(self.surface, members) }
+        let inventories = self.inventories;
+        Settings { rules, inventories, ..Settings::new(self.surface, members) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The fake upstream of the tests as a process: `fake_upstream [option]… [tool]…`.
 //!
-//! Options: `--crash`, `--hang`, `--delay MS`, `--page N`, `--mark FILE`, `--noise LINES`
+//! Options: `--crash`, `--crash-if FILE`, `--gate FILE`, `--sulk FILE`, `--hang`, `--delay MS`, `--page N`, `--mark FILE`, `--noise LINES`
 //! (on stderr), `--ignore-eof`, `--cling` (a
 //! grandchild keeps the pipes), `--resource URI`, `--template URI`, `--prompt NAME`,
 //! `--tools FILE` (definitions as a JSON list).
@@ -23,6 +23,14 @@ async fn main() {
                 eprintln!("crashing as told");
                 std::process::exit(1);
             }
+            "--crash-if" => {
+                if std::path::Path::new(&value()).exists() {
+                    eprintln!("crashing as told");
+                    std::process::exit(1);
+                }
+            }
+            "--gate" => script.gate = Some(value().into()),
+            "--sulk" => script.sulk = Some(value().into()),
             "--hang" => script.hangs = true,
             "--delay" => script.delay = Duration::from_millis(value().parse().expect("a number")),
             "--page" => script.page = Some(value().parse().expect("a number")),

@@ -8,8 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use catalog::surface::Surface;
 use gateway::{Gateway, Member, Settings};
+use mcp::abilities::Abilities;
 use mcp::names::Namespace;
-use mcp::rpc::{self, Code, Message};
+use mcp::rpc::{self, Code, Message, Raw};
 use mcp::version::Era;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::time::timeout;
@@ -36,15 +37,20 @@ pub async fn run(cli: &Cli, connect: &ConnectStdio) -> anyhow::Result<i32> {
     expect_client()?;
     let stop = stop_on_signals()?;
     let spawner = spawner(None).await;
-    spawner.expect_client();
     let mut input = tokio::io::stdin();
     let first = tokio::select! {
         first = first_line(&mut input) => first,
         () = stop.cancelled() => return Ok(0),
     };
-    // The gateway elsewhere serves the agent, and should know it by its name.
-    if let Some(info) = client_info(&first) {
-        introduce_as(&info);
+    // The gateway elsewhere serves the agent, and should know it by its name and what it can be asked for.
+    if let Some(params) = handshake(&first) {
+        let [info, capabilities] =
+            params.members(["clientInfo", "capabilities"]).unwrap_or_default();
+        if let Some(info) = info.filter(|info| info.starts_with('{')) {
+            introduce_as(info);
+        }
+        spawner.expect_client();
+        spawner.know_client(Abilities::of(&params.part(capabilities.unwrap_or_default())));
     }
     let input = Cursor::new(first).chain(input);
     let gateway = Gateway::start(settings, &spawner);
@@ -74,13 +80,12 @@ async fn first_line(input: &mut (impl AsyncRead + Unpin)) -> Vec<u8> {
     first
 }
 
-/// How the agent describes itself, if it begins with a handshake.
-fn client_info(first: &[u8]) -> Option<String> {
+/// What the agent says of itself, if it begins with a handshake.
+fn handshake(first: &[u8]) -> Option<Raw> {
     let line = first.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty())?;
     let message = rpc::parse(&Bytes::copy_from_slice(line)).ok()?;
     let Message::Request { method, params: Some(params), .. } = message else { return None };
-    let [info] = params.members(["clientInfo"]).ok()?;
-    info.filter(|info| method == "initialize" && info.starts_with('{')).map(str::to_owned)
+    (method == "initialize").then_some(params)
 }
 
 /// Why the gateway elsewhere does not let us in, if it says so soon.
@@ -115,6 +120,7 @@ fn settings(cli: &Cli, connect: &ConnectStdio) -> anyhow::Result<Settings> {
         era: EraChoice::Only(Era::Legacy),
         restart: Restart::OnFailure { delay_max: RETRY_MAX },
         call_timeout: call_timeout()?,
+        timeout_setting: "MCP_WRAPPER_TIMEOUT",
         ..UpstreamSettings::new("gateway".parse()?, Launch::Url(remote))
     };
     let member = Member { namespace: Namespace::default(), upstream };

@@ -3,11 +3,13 @@
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use config::http::{Http, TokenSource, weakness};
+use upstream::inventories::Inventories;
 
-use crate::cli::{Cli, Misuse};
+use crate::cli::{Cli, Command, Misuse};
 
 /// The operator's token.
 const TOKEN: &str = "token";
@@ -52,6 +54,28 @@ fn home(variable: &str, usual: &str) -> Option<PathBuf> {
         .filter(|folder| folder.is_absolute())
         .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(usual)))?;
     Some(folder.join("toolman"))
+}
+
+/// What servers have offered, for those who serve it before the servers have answered, and kept by all who ask them.
+pub fn inventories(cli: &Cli) -> Option<Arc<Inventories>> {
+    let serves = matches!(cli.command, None | Some(Command::Up(_) | Command::Serve(_)));
+    let folder = folder(cli).map(|folder| folder.join("inventories"));
+    let opened = match folder {
+        Ok(folder) => Inventories::open(folder.clone(), serves)
+            .map_err(|error| format!("can't use `{}`: {error}", folder.display())),
+        Err(Misuse(problem)) => Err(problem),
+    };
+    match opened {
+        Ok(inventories) => Some(Arc::new(inventories)),
+        Err(problem) => {
+            if serves {
+                tracing::warn!(
+                    "clients wait for servers at each start, as no inventory is kept: {problem}"
+                );
+            }
+            None
+        }
+    }
 }
 
 /// The folder that namespaces are put into, with nothing in it. TD-33

@@ -24,7 +24,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 use upstream::guard::Bounds;
 use upstream::launch::{Launch, Spawner};
-use upstream::limits::RESTART_DELAY_MAX;
+use upstream::limits::{RESTART_DELAY_MAX, TIMEOUT_SETTING};
 use upstream::python::lease::{self, Lease};
 use upstream::python::{Faults, Pace, Stage, Worker, runtime};
 use upstream::supervisor::{Restart, Settings};
@@ -37,6 +37,8 @@ use self::offer::Offer;
 const RESULT_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// The Python that is used unless another one is named.
 pub const PYTHON: &str = "python3";
+/// The variable that says how long a call may take.
+const SECONDS: &str = "TOOL_CALL_TIMEOUT_SECONDS";
 /// How many folders are made ready at the same time.
 const AT_ONCE: usize = 4;
 /// Of what is made for a namespace, how much is kept though nobody uses it: the newest, and the one before.
@@ -374,10 +376,15 @@ impl Site {
             log: Some(logs::path(&self.data, &folder.name)),
             lease,
         };
+        let is_own = manifest.call_timeout.is_some();
         let call_timeout = manifest.call_timeout.unwrap_or(self.dock.call_timeout);
         let upstream = Settings {
             restart: Restart::OnFailure { delay_max: RESTART_DELAY_MAX },
             call_timeout,
+            timeout_setting: match (is_own, std::env::var_os(SECONDS)) {
+                (false, Some(_)) => SECONDS,
+                _ => TIMEOUT_SETTING,
+            },
             ..Settings::new(folder.name, Launch::Worker(Box::new(worker)))
         };
         Member { namespace: folder.namespace, upstream }

@@ -49,8 +49,10 @@ pub fn plain(http: &Http, variables: &Variables, keys: Keys) -> Settings {
     settings.allowed_origins =
         variables.origins.clone().unwrap_or_else(|| http.allowed_origins.clone());
     settings.allowed_hosts.clone_from(&http.allowed_hosts);
+    settings.base_path.clone_from(&http.base_path);
     let session_ttl = variables.session_ttl.or(http.session_ttl);
     settings.session_ttl = session_ttl.unwrap_or(settings.session_ttl);
+    settings.awaits_all = http.awaits_all;
     settings.connections_max = server::http::connections_max(raise_file_limit());
     settings
 }

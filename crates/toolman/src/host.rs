@@ -17,6 +17,7 @@ use config::http::Http;
 use config::variables::Variables;
 use config::{Config, Route};
 use gateway::library::InMemory;
+use gateway::selections::Keeper;
 use gateway::{Gateway, Member, Pace, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -176,6 +177,8 @@ impl Plan {
             profiles: config.profiles,
             session_context: config.session_context,
             library: Arc::new(InMemory::default()),
+            keeper: None,
+            inventories: None,
             pace: Pace {
                 calls_at_once: config.performance.calls_at_once,
                 remembers: config.performance.cached,
@@ -263,7 +266,10 @@ impl Plan {
             tracing::warn!("{warning}");
         }
         let has_folders = self.has_folders();
-        let mut settings = Settings { library: Arc::new(Library::of(cli)), ..self.settings };
+        let library = Arc::new(Library::of(cli));
+        let keeper = Some(Arc::clone(&library) as Arc<dyn Keeper>);
+        let inventories = data_dir::inventories(cli);
+        let mut settings = Settings { library, keeper, inventories, ..self.settings };
         let safe = self.safe.or_else(|| safe::open(cli));
         let above = Above::find();
         above.check_depth()?;

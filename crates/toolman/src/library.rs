@@ -1,22 +1,27 @@
 //! The library of saved toolsets: `toolsets.json` of the data directory.
 //!
 //! Beside it `equipped-toolset` has the name of the one that is equipped, so that every member of the file is
-//! a toolset, as other readers of it expect.
+//! a toolset, as other readers of it expect. What callers have chosen is in `selections.json`.
 
-use std::collections::BTreeMap;
+mod selections;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use audit::calendar;
-use config::library::{bytes, saved, text_at};
+use catalog::toolset::{Owner, Toolset};
+use config::library::{Bundle, bundle, bytes, saved, text_at};
 use gateway::library::{Document, Store};
 
 use crate::cli::Cli;
 use crate::data_dir;
+use crate::toolset::exchange::hypertool;
 
 /// How long another process may hold the lock: it reads and writes two files.
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(10);
@@ -28,11 +33,40 @@ const EQUIPPED_BYTES_MAX: u64 = 1024;
 pub struct Library {
     /// The data directory, or why there is none: that is told to whoever wants to save something.
     folder: Result<PathBuf, String>,
+    /// Where hypertool keeps its files, which are read as they are.
+    hypertool: Option<PathBuf>,
+    /// Set once it was said that they can't be read.
+    has_complained: AtomicBool,
 }
 
 impl Library {
     pub fn of(cli: &Cli) -> Library {
-        Library { folder: data_dir::folder(cli).map_err(|misuse| misuse.to_string()) }
+        Library {
+            folder: data_dir::folder(cli).map_err(|misuse| misuse.to_string()),
+            hypertool: hypertool().filter(|folder| {
+                ["toolsets.json", "config.json"].iter().any(|file| folder.join(file).is_file())
+            }),
+            has_complained: AtomicBool::new(false),
+        }
+    }
+
+    /// The same with what stands in hypertool's own files, where we have nothing of that name. HT-34, HT-38
+    fn with_borrowed(&self, mut document: Document) -> Document {
+        let Some(folder) = &self.hypertool else { return document };
+        let bundle = bundle(folder).unwrap_or_else(|fault| {
+            if !self.has_complained.swap(true, Ordering::Relaxed) {
+                tracing::warn!("toolsets of hypertool can't be read: {fault}");
+            }
+            Bundle::default()
+        });
+        for toolset in bundle.toolsets {
+            let toolset = Toolset { owner: Owner::Operator, ..toolset };
+            if toolset.check().is_ok() && !document.toolsets.contains_key(&toolset.name) {
+                document.borrowed.insert(toolset.name.clone());
+                document.toolsets.insert(toolset.name.clone(), Arc::new(toolset));
+            }
+        }
+        document
     }
 
     /// The folder, made if need be.
@@ -48,9 +82,9 @@ impl Library {
 
 impl Store for Library {
     fn read(&self) -> Result<Document, String> {
-        let Ok(folder) = &self.folder else { return Ok(Document::default()) };
+        let Ok(folder) = &self.folder else { return Ok(self.with_borrowed(Document::default())) };
         let text = contents(folder)?;
-        Ok(document(folder, &members(folder, &text)?))
+        Ok(self.with_borrowed(document(folder, &members(folder, &text)?)))
     }
 
     fn update(
@@ -61,9 +95,14 @@ impl Store for Library {
         let _lock = lock(&folder.join("toolsets.lock"))?;
         let text = contents(folder)?;
         let members = members(folder, &text)?;
-        let before = document(folder, &members);
+        let before = self.with_borrowed(document(folder, &members));
         let mut after = before.clone();
         change(&mut after)?;
+        let mut borrowed = before.borrowed.iter();
+        if let Some(key) = borrowed.find(|key| !after.toolsets.contains_key(*key)) {
+            let folder = self.hypertool.as_deref().unwrap_or(Path::new("")).display();
+            return Err(format!("`{key}` is hypertool's, in `{folder}`; delete it there"));
+        }
         let mut changes: Vec<Fresh> = Vec::new();
         if !is_same(&before, &after) {
             stamp(&before, &mut after);
@@ -92,15 +131,14 @@ fn members<'t>(folder: &Path, text: &'t str) -> Result<Vec<saved::Saved<'t>>, St
 }
 
 fn document(folder: &Path, members: &[saved::Saved<'_>]) -> Document {
-    let toolset = |member: &saved::Saved<'_>| {
-        Some((member.name.as_str().into(), Arc::new(member.toolset.clone()?)))
-    };
-    let toolsets: BTreeMap<_, _> = members.iter().filter_map(toolset).collect();
+    let toolsets = members.iter().filter_map(|member| member.toolset.clone());
+    let toolsets: BTreeMap<_, _> =
+        toolsets.map(|toolset| (toolset.key().into(), Arc::new(toolset))).collect();
     // Without it nothing is equipped: nothing worse.
     let equipped = bytes(&folder.join("equipped-toolset"), EQUIPPED_BYTES_MAX).unwrap_or_default();
     let equipped = String::from_utf8_lossy(&equipped);
     let equipped = Some(equipped.trim()).filter(|name| !name.is_empty());
-    Document { toolsets, last_equipped: equipped.map(Into::into) }
+    Document { toolsets, last_equipped: equipped.map(Into::into), ..Document::default() }
 }
 
 /// Whether there are the same toolsets: what nobody has changed is still the same value.
@@ -127,21 +165,42 @@ fn stamp(before: &Document, after: &mut Document) {
 
 /// The file with the changes: what has not changed stays as it was written, in its place.
 fn rewritten(members: &[saved::Saved<'_>], before: &Document, after: &Document) -> String {
-    let mut written: Vec<(&str, String)> = Vec::new();
+    let mut written: Vec<(String, String)> = Vec::new();
+    let mut known = BTreeSet::new();
     for member in members {
-        let name = member.name.as_str();
-        let text = match (before.toolsets.get(name), after.toolsets.get(name)) {
-            (Some(_), None) => continue,
+        let Some(key) = member.toolset.as_ref().map(Toolset::key) else {
+            written.push((member.name.clone(), member.text.to_owned()));
+            continue;
+        };
+        if !known.insert(key.clone()) {
+            continue; // It stands there twice, under two names; they are one.
+        }
+        let text = match (before.toolsets.get(&*key), after.toolsets.get(&*key)) {
             (Some(old), Some(new)) if Arc::ptr_eq(old, new) => member.text.to_owned(),
             (_, Some(new)) => saved::member(new, Some(member.text)),
-            (None, None) => member.text.to_owned(),
+            (_, None) => continue,
         };
-        written.push((name, text));
+        written.push((name_in_file(&key, after), text));
     }
-    let is_new = |name: &str| !members.iter().any(|member| member.name == name);
-    let new = after.toolsets.iter().filter(|(name, _)| is_new(name));
-    written.extend(new.map(|(name, toolset)| (&**name, saved::member(toolset, None))));
-    saved::file(written.into_iter())
+    let is_borrowed = |key: &str, toolset: &Arc<Toolset>| {
+        let former = before.toolsets.get(key).filter(|_| before.borrowed.contains(key));
+        former.is_some_and(|former| Arc::ptr_eq(former, toolset))
+    };
+    let new = after.toolsets.iter().filter(|(key, _)| !known.contains(&***key));
+    let new = new.filter(|(key, toolset)| !is_borrowed(key, toolset));
+    written.extend(new.map(|(key, new)| (name_in_file(key, after), saved::member(new, None))));
+    saved::file(written.iter().map(|(name, text)| (&**name, text.clone())))
+}
+
+/// The member that a toolset is in the file: its name, unless that is another one's, the operator's first.
+fn name_in_file(key: &str, all: &Document) -> String {
+    let Some(toolset) = all.toolsets.get(key) else { return key.to_owned() };
+    let same = all.toolsets.values().filter(|other| other.name == toolset.name);
+    let first = same.min_by_key(|other| (other.owner != Owner::Operator, other.key()));
+    match first {
+        Some(first) if Arc::ptr_eq(first, toolset) => toolset.name.to_string(),
+        _ => key.to_owned(),
+    }
 }
 
 /// Held until it is dropped; the system lets go of it however the process ends.

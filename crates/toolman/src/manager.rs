@@ -272,16 +272,10 @@ fn desk(cli: &Cli, wanted: Wanted<'_>) -> anyhow::Result<Desk> {
         spawner: wanted.spawner,
         approval: wanted.approval,
         shown,
-        program: program(),
+        program: upstream::python::program(),
         clock: now,
     };
     Desk::open(equipment).map_err(|error| Misuse(error.to_string()).into())
-}
-
-/// How people run us: behind what stands in `TOOLMAN_EXEC`, such as `docker exec -it toolman-manager`.
-fn program() -> String {
-    let before = std::env::var("TOOLMAN_EXEC").unwrap_or_default();
-    [before.trim(), "toolman"].join(" ").trim_start().to_owned()
 }
 
 /// The time, as files have it.

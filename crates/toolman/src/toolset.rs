@@ -1,16 +1,16 @@
 //! `toolman toolset`: saved toolsets, from the command line.
 
-mod exchange;
+pub mod exchange;
 mod state;
 mod used;
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::sync::Arc;
 
-use catalog::toolset::{Reference, Toolset as Named, choice, limits};
+use catalog::toolset::{Owner, Reference, Toolset as Named, choice, limits};
 use catalog::view::View;
 use comfy_table::Table;
-use gateway::library::{Document, Store as _};
+use gateway::library::{Document, Store as _, VERSION};
 use mcp::text::{shorten, tame};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -22,8 +22,6 @@ use crate::host::{Host, stop_on_signals};
 use crate::library::Library;
 use crate::{terminal, tools};
 
-/// What a new toolset has as its version, as hypertool's have.
-const VERSION: &str = "1.0.0";
 /// The exit code of a command that was interrupted.
 const INTERRUPTED: i32 = 130;
 
@@ -94,24 +92,28 @@ fn choose<S: AsRef<str>>(
     let counts = |tool: &catalog::snapshot::Item| view.ceiling().holds(tool);
     let chosen = choice::choose(asked, view.catalog(), counts);
     let mut chosen = chosen.map_err(anyhow::Error::msg)?;
-    let told = choice::add_required(&mut chosen, view.catalog(), counts);
+    let told = choice::add_required(&mut chosen, view.catalog(), counts, false);
     Ok((chosen.into_iter().map(Reference::pin).collect(), told))
 }
 
 fn list(library: &Library, as_json: bool) -> anyhow::Result<i32> {
     let document = read(library)?;
-    let is_equipped = |name: &str| document.last_equipped.as_deref() == Some(name);
+    let is_equipped = |key: &str| document.last_equipped.as_deref() == Some(key);
+    let owner = |toolset: &Named| match &toolset.owner {
+        Owner::Operator => None,
+        Owner::Agent(agent) => Some(agent.as_deref().unwrap_or_default().to_owned()),
+    };
     if as_json {
-        let row = |toolset: &Arc<Named>| {
-            let name = &toolset.name;
+        let row = |key: &str, toolset: &Named| {
             let tools: Vec<String> = toolset.references.iter().map(shown).collect();
             json!({
-                "name": name, "description": toolset.description, "version": toolset.version,
+                "name": toolset.name, "owner": owner(toolset), "description": toolset.description, "version": toolset.version,
                 "createdAt": toolset.created_at, "lastModified": toolset.last_modified,
-                "toolCount": tools.len(), "tools": tools, "equipped": is_equipped(name),
+                "toolCount": tools.len(), "tools": tools, "equipped": is_equipped(key),
             })
         };
-        let rows: Vec<Value> = document.toolsets.values().map(row).collect();
+        let rows: Vec<Value> =
+            document.toolsets.iter().map(|(key, toolset)| row(key, toolset)).collect();
         terminal::print(&format!("{:#}\n", json!({"toolsets": rows})))?;
         return Ok(0);
     }
@@ -121,11 +123,17 @@ fn list(library: &Library, as_json: bool) -> anyhow::Result<i32> {
     }
     let mut table = Table::new();
     table.load_style(comfy_table::presets::NOTHING);
-    for (name, toolset) in &document.toolsets {
-        let mark = if is_equipped(name) { "*" } else { " " };
+    for (key, toolset) in &document.toolsets {
+        let mark = if is_equipped(key) { "*" } else { " " };
         let description = toolset.description.as_deref().map(tame).unwrap_or_default();
         let count = format!("{} tools", toolset.references.len());
-        table.add_row([mark.to_owned(), tame(name), count, description]);
+        let mut row = vec![mark.to_owned(), tame(&toolset.name), count, description];
+        match owner(toolset).as_deref() {
+            None => {}
+            Some("") => row.push("saved by a client".to_owned()),
+            Some(agent) => row.push(format!("saved by {}", tame(agent))),
+        }
+        table.add_row(row);
     }
     terminal::print(&format!("{table}\n"))?;
     Ok(0)
@@ -133,10 +141,8 @@ fn list(library: &Library, as_json: bool) -> anyhow::Result<i32> {
 
 fn equip(library: &Library, name: Option<&String>, as_json: bool) -> anyhow::Result<i32> {
     let mut change = |document: &mut Document| {
-        if let Some(name) = name {
-            find(document, name)?;
-        }
-        document.last_equipped = name.map(|name| name.as_str().into());
+        let key = name.map(|name| find(document, name).map(|toolset| toolset.key())).transpose()?;
+        document.last_equipped = key.map(Into::into);
         Ok(())
     };
     library.update(&mut change).map_err(anyhow::Error::msg)?;
@@ -154,9 +160,9 @@ fn delete(library: &Library, name: &str, yes: bool, as_json: bool) -> anyhow::Re
         return Ok(1);
     }
     let mut change = |document: &mut Document| {
-        find(document, name)?;
-        document.toolsets.remove(name);
-        if document.last_equipped.as_deref() == Some(name) {
+        let key = find(document, name)?.key();
+        document.toolsets.remove(&*key);
+        if document.last_equipped.as_deref() == Some(&key) {
             document.last_equipped = None;
         }
         Ok(())
@@ -169,14 +175,29 @@ fn read(library: &Library) -> anyhow::Result<Document> {
     library.read().map_err(anyhow::Error::msg)
 }
 
+/// The toolset of a name: the operator's, or `AGENT/NAME`, or the only one that is called so.
 fn find<'a>(document: &'a Document, name: &str) -> Result<&'a Arc<Named>, String> {
-    document.toolsets.get(name).ok_or_else(|| {
-        let names: Vec<_> =
-            document.toolsets.keys().map(|name| format!("`{}`", tame(name))).collect();
-        let known = format!("there are {}", names.join(", "));
-        let hint = if names.is_empty() { "none is saved".to_owned() } else { known };
-        format!("no toolset is named `{}`; {hint}", shorten(name))
-    })
+    if let Some(toolset) = document.toolsets.get(name) {
+        return Ok(toolset);
+    }
+    let named: Vec<_> =
+        document.toolsets.iter().filter(|(_, toolset)| *toolset.name == *name).collect();
+    if let [(_, toolset)] = named[..] {
+        return Ok(toolset);
+    }
+    let list = |keys: &mut dyn Iterator<Item = &Box<str>>| {
+        keys.map(|key| format!("`{}`", tame(key))).collect::<Vec<_>>().join(", ")
+    };
+    let asked = shorten(name);
+    if !named.is_empty() {
+        let keys = list(&mut named.iter().map(|(key, _)| *key));
+        return Err(format!("several agents have a toolset `{asked}`; name one of {keys}"));
+    }
+    let hint = match document.toolsets.len() {
+        0 => "none is saved".to_owned(),
+        _ => format!("there are {}", list(&mut document.toolsets.keys())),
+    };
+    Err(format!("no toolset is named `{asked}`; {hint}"))
 }
 
 /// What a person calls a reference.

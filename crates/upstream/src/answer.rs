@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::connection::number;
 use crate::error::Error;
-use crate::limits::{CALL_TOTAL_MAX, LINE_BYTES_MAX};
+use crate::limits::{CALL_TOTAL_MAX, LINE_BYTES_MAX, TIMEOUT_SETTING};
 use crate::sse::Remainder;
 use crate::web::{Body, Failure};
 
@@ -206,6 +206,7 @@ impl Coming {
             let chunk = chunk.map_err(|_| Error::Timeout {
                 upstream: self.upstream.clone(),
                 waited: self.patience,
+                setting: TIMEOUT_SETTING,
             })?;
             match chunk {
                 Ok(Some(chunk)) => {

@@ -9,17 +9,19 @@ use mcp::items::{Inventory, Kind};
 use mcp::json;
 use mcp::modern::{self, SERVER_INFO, TASKS};
 use mcp::rpc::{self, Outcome, Raw};
-use mcp::text::shorten;
+use mcp::text::{first_chars, shorten, tame};
 use mcp::translate::request_members;
 use mcp::version::{Era, Revision};
 use tokio::time::Instant;
 
 use crate::connection::{Call, Connection};
 use crate::error::Error;
-use crate::limits::{CALL_TIMEOUT, ITEMS_MAX, LIST_BYTES_MAX, LIST_TIME_MAX, PAGES_MAX};
+use crate::limits::{
+    ANSWERED_ERROR_CHARS_MAX, CALL_TIMEOUT, ITEMS_MAX, LIST_BYTES_MAX, LIST_TIME_MAX, PAGES_MAX,
+};
 
 /// Which era to speak with a server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum EraChoice {
     /// Found out by asking.
     #[default]
@@ -312,7 +314,7 @@ fn is_of_ourselves(error: &Raw) -> bool {
 pub enum Problem {
     #[error("it does not know the method `{method}`")]
     MethodNotFound { method: String },
-    #[error("it answered `{method}` with the error {}", shorten(&String::from_utf8_lossy(.error.as_bytes())))]
+    #[error("it answered `{method}` with the error {}", shown(.error))]
     Refused { method: String, code: i64, error: Raw },
     #[error("it is Toolman itself, which serves the same configuration already")]
     Itself,
@@ -328,6 +330,15 @@ pub enum Problem {
     /// It has answered, but not so that it can be used.
     #[error("{0}")]
     Unusable(String),
+}
+
+/// An error as it was sent, on one line and not without end.
+fn shown(error: &Raw) -> String {
+    let text = tame(&String::from_utf8_lossy(error.as_bytes()));
+    match first_chars(&text, ANSWERED_ERROR_CHARS_MAX) {
+        whole if whole.len() == text.len() => text,
+        start => format!("{start}…"),
+    }
 }
 
 /// What to do about a status.

@@ -11,14 +11,17 @@ pub enum Error {
     #[error("upstream `{upstream}` {reason}")]
     Down { upstream: UpstreamName, reason: String },
 
-    #[error("upstream `{upstream}` was silent for {waited:?}; see its log, or raise `timeout`")]
-    Timeout { upstream: UpstreamName, waited: Duration },
+    #[error("upstream `{upstream}` was silent for {waited:?}; see its log, or raise `{setting}`")]
+    Timeout { upstream: UpstreamName, waited: Duration, setting: &'static str },
 
     #[error("upstream `{upstream}` reported progress for {waited:?} but did not finish")]
     Unfinished { upstream: UpstreamName, waited: Duration },
 
-    #[error("upstream `{upstream}` answered with what is no answer: {reason}")]
+    #[error("upstream `{upstream}` sent a reply that is not valid JSON-RPC: {reason}")]
     Garbled { upstream: UpstreamName, reason: String },
+
+    #[error("upstream `{upstream}` sent a reply that is not valid HTTP: {reason}")]
+    Malformed { upstream: UpstreamName, reason: String },
 
     #[error("upstream `{upstream}` is called more often than it may be; try again in a minute")]
     TooOften { upstream: UpstreamName },

@@ -59,7 +59,7 @@ pub enum Launch {
 }
 
 /// A command with its surroundings. Shown by names only: values and arguments may be secret.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Command {
     pub line: CommandLine,
     /// Added to our own environment.
@@ -67,7 +67,7 @@ pub struct Command {
     pub cwd: Option<PathBuf>,
 }
 
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub enum CommandLine {
     /// A string for the shell.
     Shell(String),

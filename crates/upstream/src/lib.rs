@@ -10,6 +10,7 @@ pub mod context;
 pub mod error;
 pub mod fetch;
 pub mod guard;
+pub mod inventories;
 pub mod launch;
 pub mod limits;
 pub mod post;

@@ -33,6 +33,8 @@ pub const AFTERMATH: Duration = Duration::from_mins(10);
 
 /// Silence after which a call is given up, unless configured.
 pub const CALL_TIMEOUT: Duration = Duration::from_mins(1);
+/// What sets it for a single server, and for all where nothing else does.
+pub const TIMEOUT_SETTING: &str = "timeout";
 /// However much progress is reported, a call ends after this.
 pub const CALL_TOTAL_MAX: Duration = Duration::from_hours(6);
 /// How long a client may take to answer a request of an upstream: a person may be asked.
@@ -41,8 +43,19 @@ pub const ASK_TIMEOUT: Duration = Duration::from_mins(10);
 pub const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 /// A lazy server that nobody has needed for this long is ended, unless configured.
 pub const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
-/// After this a late server is given up.
-pub const STARTUP_LATE_MAX: Duration = Duration::from_mins(10);
+/// After this a late server is given up, unless configured.
+pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_mins(10);
+/// Bytes of an inventory that is kept for the next start, and how many are kept.
+pub const INVENTORY_BYTES_MAX: usize = 16 * 1024 * 1024;
+pub const INVENTORIES_MAX: usize = 1_000;
+/// How long the end of a server's supervision waits until its inventory is kept.
+pub const KEEPING_MAX: Duration = Duration::from_millis(500);
+/// A list that could not be read is asked for again after such a pause, doubled each time, and so often.
+pub const LIST_RETRY_PAUSE_MIN: Duration = Duration::from_secs(1);
+pub const LIST_RETRY_PAUSE_MAX: Duration = Duration::from_mins(1);
+pub const LIST_RETRIES_MAX: u32 = 10;
+/// How much of an error is shown with which a server has answered a question of ours.
+pub const ANSWERED_ERROR_CHARS_MAX: usize = 2_000;
 
 /// How long a server may take to end by itself once its stdin is closed.
 pub const STDIN_CLOSE_GRACE: Duration = Duration::from_millis(200);
@@ -80,8 +93,8 @@ pub const ENVIRONMENT_RETRY_AFTER: Duration = Duration::from_mins(1);
 pub const UV_RETRY_AFTER: Duration = Duration::from_mins(10);
 /// How long an interpreter may take to say what it is.
 pub const PROBE_TIME_MAX: Duration = Duration::from_secs(20);
-/// How long a call waits for a worker that has ended and is being started again.
-pub const WORKER_RETURN_MAX: Duration = Duration::from_secs(2);
+/// How long a call waits for a server that has ended and is being started again.
+pub const RETURN_MAX: Duration = Duration::from_secs(2);
 /// How much longer than the tool's own time the gateway waits for a worker to say that it is over.
 pub const WORKER_SILENCE: Duration = Duration::from_millis(500);
 

@@ -80,6 +80,12 @@ pub struct Worker {
     pub lease: Lease,
 }
 
+/// How people run us, as they are told: behind what stands in `TOOLMAN_EXEC`, such as `docker exec -it toolman-manager`.
+pub fn program() -> String {
+    let before = std::env::var("TOOLMAN_EXEC").unwrap_or_default();
+    [before.trim(), "toolman"].join(" ").trim_start().to_owned()
+}
+
 /// How far a folder was made ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -129,6 +135,7 @@ impl Worker {
         args.extend(["--namespace".into(), OsString::from(&self.name), "--tools".into()]);
         args.push(self.folder.clone().into());
         args.extend(["--result-max".into(), self.pace.result_bytes_max.to_string().into()]);
+        args.extend(["--program".into(), program().into()]);
         if self.is_strict {
             args.push("--strict".into());
         }

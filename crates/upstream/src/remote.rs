@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 use std::str::FromStr;
 
@@ -15,7 +16,7 @@ use crate::context::Context;
 use crate::template::Template;
 
 /// A server at a URL.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Remote {
     pub url: Url,
     pub transport: Transport,
@@ -34,7 +35,7 @@ impl Remote {
 }
 
 /// How messages travel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Transport {
     /// Found out by asking.
     #[default]
@@ -45,7 +46,7 @@ pub enum Transport {
 }
 
 /// The address of a server: `http` or `https`, without credentials in it.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Url(Uri);
 
 /// Why a text is no address of a server.
@@ -202,6 +203,15 @@ pub struct Headers {
     map: HeaderMap,
     /// Those that name secrets, which are not looked up yet, or that are for one client each.
     declared: Vec<(HeaderName, Template)>,
+}
+
+impl Hash for Headers {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let mut fields: Vec<_> =
+            self.map.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+        fields.sort_unstable();
+        (fields, &self.declared).hash(state);
+    }
 }
 
 /// Why a header field can't be sent.

@@ -4,45 +4,48 @@
 
 pub mod condition;
 mod equipment;
+mod known;
 mod life;
+mod lists;
 pub mod lost;
 mod private;
+mod renewal;
 mod rest;
 mod retire;
 mod sharing;
 mod worker;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
-use mcp::headers;
-use mcp::items::{Definition, Inventory, Kind};
-use mcp::json;
+use mcp::items::Inventory;
 use mcp::log_level::LogLevel;
 use mcp::names::UpstreamName;
 use mcp::rpc::{Outcome, Raw};
 use mcp::version::Era;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::answer::Answer;
 use crate::connection::{Call, Connection};
 use crate::context::Context;
-use crate::conversation::read_list;
 pub use crate::conversation::{EraChoice, ITSELF, Introduction, introduce_as};
 use crate::error::Error;
 use crate::hearing::Watched;
+use crate::inventories::{Inventories, Known, Shelf};
 use crate::launch::{Launch, Spawner};
-use crate::limits::{CALL_TIMEOUT, NEW_SESSION_MAX, RENEWALS_MAX, STARTUP_TIMEOUT};
+use crate::limits::{self, CALL_TIMEOUT, HANDSHAKE_TIMEOUT, RENEWALS_MAX, STARTUP_TIMEOUT};
 use crate::meeting::Manner;
 use crate::printed::Printed;
 use crate::relay::Upcall;
 use crate::stderr::StderrTail;
 use crate::supervisor::private::Privates;
+use crate::supervisor::renewal::is_header_mismatch;
 use crate::supervisor::sharing::Habits;
 pub use crate::supervisor::sharing::SessionChoice;
 
@@ -56,10 +59,14 @@ pub struct Settings {
     pub restart: Restart,
     /// After this an upstream that has not answered counts as late.
     pub startup_timeout: Duration,
+    /// After this it is given up.
+    pub handshake_timeout: Duration,
     /// What it is told where no client has said otherwise.
     pub context: Arc<Context>,
     /// Silence after which a call is given up.
     pub call_timeout: Duration,
+    /// What that is called where it is set.
+    pub timeout_setting: &'static str,
     /// The server is started when it is needed, and ended when nobody has needed it for so long. It always
     /// runs if absent.
     pub idle_timeout: Option<Duration>,
@@ -75,7 +82,9 @@ impl Settings {
             session: SessionChoice::default(),
             restart: Restart::Never,
             startup_timeout: STARTUP_TIMEOUT,
+            handshake_timeout: HANDSHAKE_TIMEOUT,
             call_timeout: CALL_TIMEOUT,
+            timeout_setting: limits::TIMEOUT_SETTING,
             idle_timeout: None,
             context: Arc::default(),
         }
@@ -151,6 +160,13 @@ struct Shared {
     spawner: Arc<Spawner>,
     connection: ArcSwapOption<Connection>,
     inventory: ArcSwap<Inventory>,
+    /// Whether what is offered was not confirmed by the server as it runs now.
+    is_stale: AtomicBool,
+    /// What the server gave last, whether or not it is offered.
+    last: ArcSwapOption<Known>,
+    /// Where that is kept for the next start, if it is.
+    shelf: Option<Arc<Shelf>>,
+    keeping: TaskTracker,
     status: watch::Sender<Status>,
     stderr: ArcSwap<StderrTail>,
     /// Where is kept what a worker prints.
@@ -175,15 +191,21 @@ struct Shared {
 }
 
 impl Upstream {
-    /// Starts the upstream's task.
+    /// Starts the upstream's task. What the server gave the last time is offered until it answers.
     pub fn start(
         settings: Settings,
         spawner: Arc<Spawner>,
         events: mpsc::Sender<Event>,
+        inventories: Option<Arc<Inventories>>,
     ) -> Upstream {
+        let shelf = inventories.and_then(|inventories| inventories.shelf(&settings));
+        let last = shelf.as_ref().and_then(Shelf::load);
         let (inventory, problems) = match &settings.launch {
             Launch::Worker(worker) => (Arc::clone(&worker.offer), worker.faults.all()),
-            Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => Default::default(),
+            Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => (
+                last.as_ref().map(|last| Arc::clone(&last.inventory)).unwrap_or_default(),
+                Vec::new(),
+            ),
         };
         let status = Status {
             phase: match Upstream::refusal(&settings) {
@@ -192,7 +214,7 @@ impl Upstream {
                 None if rest::rests_at_first(&settings) => Phase::Resting,
                 None => Phase::Starting,
             },
-            introduction: None,
+            introduction: last.as_ref().map(|last| last.introduction.clone()),
             startup: None,
             problems,
             sandbox: None,
@@ -203,6 +225,10 @@ impl Upstream {
             spawner,
             connection: ArcSwapOption::empty(),
             inventory: ArcSwap::new(inventory),
+            is_stale: AtomicBool::new(last.is_some()),
+            last: ArcSwapOption::new(last.map(Arc::new)),
+            shelf: shelf.map(Arc::new),
+            keeping: TaskTracker::new(),
             status: watch::Sender::new(status),
             stderr: ArcSwap::default(),
             printed: worker::log_of(&settings),
@@ -289,77 +315,21 @@ impl Upstream {
             Ok(Answer::Whole(Outcome::Error(error))) if is_header_mismatch(&call, &error) => {
                 Ok(Box::pin(self.call_with_new_headers(&connection, &call, error)).await)
             }
+            Err(Error::Timeout { waited, .. }) => Err(self.overdue(waited)),
             answer => answer,
         }
     }
 
-    /// The conversation that a call belongs to.
+    /// The conversation that a call belongs to. A server that is starting is waited for.
     async fn connection_for(&self, call: &mut Call<'_>) -> Result<Arc<Connection>, Error> {
+        let shared = match self.0.connection.load_full() {
+            Some(connection) => connection,
+            None => Box::pin(self.awoken(call)).await?,
+        };
         match &call.relay {
             Some(relay) if self.is_apart(relay) => Box::pin(self.own(relay)).await,
-            _ => match self.0.connection.load_full() {
-                Some(connection) => Ok(connection),
-                None if self.is_worker() => Box::pin(self.awoken(call)).await,
-                None => Err(self.down()),
-            },
+            _ => Ok(shared),
         }
-    }
-
-    /// Waits for the conversation that follows one whose session was lost.
-    async fn renewed(
-        &self,
-        old: &Arc<Connection>,
-        call: &Call<'_>,
-    ) -> Result<Arc<Connection>, Error> {
-        let shared = self.0.connection.load_full();
-        if !shared.is_some_and(|shared| Arc::ptr_eq(&shared, old)) {
-            if let Some(relay) = &call.relay {
-                self.forget_conversation(relay.who, old);
-            }
-            return self.connection_for(&mut call.clone()).await;
-        }
-        let mut status = self.0.status.subscribe();
-        let renewing = async {
-            loop {
-                match self.0.connection.load_full() {
-                    Some(connection) if Arc::ptr_eq(&connection, old) => {}
-                    Some(connection) => return Ok(connection),
-                    None => return Err(self.down()),
-                }
-                if status.changed().await.is_err() {
-                    return Err(self.down());
-                }
-            }
-        };
-        let lost = || Error::SessionLost { upstream: self.name().clone() };
-        timeout(NEW_SESSION_MAX, renewing).await.unwrap_or_else(|_| Err(lost()))
-    }
-
-    /// Makes a call again whose header fields did not fit, as the tool's definition is now.
-    async fn call_with_new_headers(
-        &self,
-        connection: &Connection,
-        call: &Call<'_>,
-        error: Raw,
-    ) -> Answer {
-        connection.note_change("tools");
-        let Ok(list) = read_list(connection, Kind::Tool).await else {
-            return Answer::Whole(Outcome::Error(error));
-        };
-        let mut tools =
-            list.items.into_iter().filter_map(|raw| Definition::parse(Kind::Tool, raw).ok());
-        let tool = tools.find(|tool| Some(tool.name()) == call.subject);
-        let params = (call.params)("0").unwrap_or_default();
-        let arguments = json::members(&params, ["arguments"]).ok().and_then(|[found]| found);
-        let Some((tool, arguments)) = tool.zip(arguments) else {
-            return Answer::Whole(Outcome::Error(error));
-        };
-        let mirrored = headers::mirror(tool.param_headers(), arguments);
-        if mirrored == call.mirrored {
-            return Answer::Whole(Outcome::Error(error));
-        }
-        let again = Call { mirrored: &mirrored, ..call.clone() };
-        connection.call(&again).await.unwrap_or(Answer::Whole(Outcome::Error(error)))
     }
 
     /// Sends a notification, if there is somebody who reads; never waits.
@@ -395,22 +365,11 @@ impl Upstream {
         self.0.stopped.cancelled().await;
     }
 
-    fn down(&self) -> Error {
-        let reason = match self.status().phase {
-            Phase::Waiting { reason } | Phase::Down { reason } | Phase::LeftOut { reason } => {
-                reason
-            }
-            Phase::Resting => "is not started, as nobody needs it".into(),
-            Phase::Installing => "is not ready: its packages are being installed; try again".into(),
-            Phase::Starting | Phase::Late | Phase::Ready => "has not answered yet".into(),
-        };
-        Error::Down { upstream: self.name().clone(), reason }
-    }
-
     async fn supervise(self) {
         let _stopped = self.0.stopped.clone().drop_guard();
         self.live().await;
         self.close_privates().await;
+        self.kept().await;
     }
 
     /// One life after the other, for as long as there is to be another.
@@ -486,9 +445,4 @@ impl Upstream {
             tokio::spawn(async move { _ = events.send(event).await });
         }
     }
-}
-
-/// Whether a call was refused because its header fields did not fit its body.
-fn is_header_mismatch(call: &Call<'_>, error: &Raw) -> bool {
-    call.method == "tools/call" && matches!(error.members(["code"]), Ok([Some("-32020")]))
 }

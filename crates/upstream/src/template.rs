@@ -14,10 +14,10 @@ use crate::python::Worker;
 use crate::remote::Remote;
 
 /// A text that values may be missing from. What it says is never shown: all of it may be secret.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Template(Vec<Part>);
 
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 enum Part {
     Text(String),
     Secret(Name),

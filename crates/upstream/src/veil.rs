@@ -199,6 +199,9 @@ impl Veil {
             Error::Garbled { upstream, reason } => {
                 Error::Garbled { upstream, reason: words(reason) }
             }
+            Error::Malformed { upstream, reason } => {
+                Error::Malformed { upstream, reason: words(reason) }
+            }
             Error::Status { upstream, status, said } => {
                 Error::Status { upstream, status, said: words(said) }
             }

@@ -7,7 +7,7 @@ use mcp::names::UriStyle;
 use super::{Change, Lists, Override, Profiles, Reads};
 
 fn profiles(pattern: &str, change: Change) -> Profiles {
-    Profiles { overrides: [Override::new(pattern, change).unwrap()].into() }
+    Profiles { overrides: [Override::new(pattern, change).unwrap()].into(), ..Profiles::default() }
 }
 
 #[track_caller]

@@ -71,7 +71,7 @@ pub fn definition(view: &View) -> String {
         let mut any = false;
         for item in items {
             any = true;
-            let mark = if view.selection().is_on(item) { "* " } else { "  " };
+            let mark = if view.is_on(item) { "* " } else { "  " };
             let colon = if item.summary.is_empty() { "" } else { ": " };
             _ = writeln!(description, "{mark}{}{colon}{}", item.name, item.summary);
         }

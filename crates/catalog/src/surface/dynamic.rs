@@ -178,7 +178,7 @@ impl<'a> Told<'a> {
         let tools = items(self.view, place).filter(|item| item.kind == Kind::Tool);
         let tools: Vec<_> = tools.map(|item| item.name.as_str()).collect();
         let mut definition = json!({
-            "name": toolset.name,
+            "name": toolset.title.as_deref().unwrap_or(&toolset.name),
             "description": toolset.description.as_deref().unwrap_or_default(),
             "modules": modules(self.view, place),
         });

@@ -3,6 +3,7 @@
 //! Pure: what the tools are, what their calls ask for, and what is told about toolsets. Saving them, and
 //! giving a client another selection, is done elsewhere. HT-25 to HT-33
 
+mod available;
 mod definitions;
 mod named;
 
@@ -16,15 +17,16 @@ use serde_json::{Map, Value, json};
 use crate::snapshot::{Item, Lookup};
 use crate::suggest::{hint, similar};
 use crate::tokens::estimate;
-use crate::toolset::{Note, Reference, Resolution, State, Toolset};
+use crate::toolset::{Finding, Manner, Note, Owner, Reference, Resolution, State, Toolset};
 use crate::view::View;
 
+pub use available::{Wanted, available};
 pub use definitions::{INSTRUCTIONS, NAMES, definitions};
 
 /// What a call of a control tool asks for.
 #[derive(Debug)]
 pub enum Wish {
-    ListAvailable,
+    ListAvailable(Wanted),
     Build { name: String, tools: Vec<Named>, description: Option<String>, equips: bool },
     ListSaved,
     Equip { name: String },
@@ -98,7 +100,7 @@ impl Wish {
                 let note = |note: NoteArguments| Note { name: note.name, text: note.note };
                 Wish::Annotate { tool: tool_ref, notes: notes.into_iter().map(note).collect() }
             }
-            "list-available-tools" => Wish::ListAvailable,
+            "list-available-tools" => Wish::ListAvailable(read(text)?),
             "list-saved-toolsets" => Wish::ListSaved,
             "unequip-toolset" => Wish::Unequip,
             _ => Wish::GetActive,
@@ -163,35 +165,6 @@ fn find_one<'v>(view: &'v View, named: &Named) -> Result<&'v Item, String> {
     }
 }
 
-/// All tools within the ceiling by server, with both ids and what they cost. HT-32
-pub fn available(view: &View) -> Value {
-    let mut servers: BTreeMap<&str, Vec<&Item>> = BTreeMap::new();
-    for item in view.items(Kind::Tool) {
-        servers.entry(item.origin.upstream.as_str()).or_default().push(item);
-    }
-    let total: usize = view.items(Kind::Tool).map(tokens).sum();
-    let by_server: Vec<_> = servers
-        .iter()
-        .map(|(server, items)| {
-            let of_server: usize = items.iter().map(|item| tokens(item)).sum();
-            let tools: Vec<_> = items
-                .iter()
-                .map(|item| {
-                    json!({"name": item.origin.name, "namespacedName": namespaced(item),
-                        "exposedName": item.name.as_str(), "refId": item.ref_id().as_str(),
-                        "serverName": server, "description": item.summary,
-                        "context": cost(tokens(item), total)})
-                })
-                .collect();
-            json!({"serverName": server, "toolCount": items.len(), "tools": tools,
-                "context": cost(of_server, total)})
-        })
-        .collect();
-    let count: usize = servers.values().map(Vec::len).sum();
-    json!({"summary": {"totalTools": count, "totalServers": servers.len()},
-        "toolsByServer": by_server, "context": {"tokens": total}})
-}
-
 /// What is told about one toolset, as a client would see it. HT-27
 pub fn info(toolset: &Toolset, view: &View, is_active: bool) -> Value {
     let resolution = resolve(toolset, view);
@@ -206,7 +179,9 @@ pub fn info(toolset: &Toolset, view: &View, is_active: bool) -> Value {
         .iter()
         .map(|(name, count)| json!({"name": name, "enabled": true, "toolCount": count}))
         .collect();
-    let pinned = toolset.references.iter().zip(&resolution.findings).map(|(reference, finding)| {
+    let is_named = |finding: &&Finding| !is_unnamed(finding);
+    let pinned = resolution.findings.iter().filter(is_named).map(|finding| {
+        let reference = &finding.reference;
         let state = match finding.state {
             State::Resolved => "resolved",
             State::Stale => "stale",
@@ -223,8 +198,11 @@ pub fn info(toolset: &Toolset, view: &View, is_active: bool) -> Value {
         json!({"namespacedName": namespaced(item), "refId": item.ref_id().as_str(),
             "state": "resolved", "active": true})
     }));
-    json!({"name": toolset.name, "description": toolset.description, "version": toolset.version,
-        "createdAt": toolset.created_at, "toolCount": tools.len(), "availableTools": items.len(),
+    let owner = if toolset.owner == Owner::Operator { "operator" } else { "you" };
+    let count = tools.len() + resolution.unnamed;
+    json!({"name": toolset.name, "owner": owner,
+        "description": toolset.description, "version": toolset.version,
+        "createdAt": toolset.created_at, "toolCount": count, "availableTools": items.len(),
         "active": is_active, "servers": servers, "tools": tools, "warnings": resolution.warnings,
         "context": cost(own, total)})
 }
@@ -241,6 +219,7 @@ pub fn active(view: &View) -> Value {
         .findings
         .iter()
         .filter(|finding| matches!(finding.state, State::Withheld | State::Missing))
+        .filter(|finding| !is_unnamed(finding))
         .map(|finding| {
             let reference = &finding.reference;
             json!({"namespacedName": reference.name, "refId": reference.ref_id})
@@ -261,7 +240,20 @@ fn exposed(view: &View) -> Value {
 /// What the references of a toolset mean to a client.
 pub fn resolve(toolset: &Toolset, view: &View) -> Resolution {
     let allows_stale = view.catalog().allows_stale_references();
-    Resolution::of(toolset, view.catalog(), |item| view.ceiling().holds(item), allows_stale)
+    let manner = Manner { allows_stale, hides_names: !view.ceiling().is_open() };
+    Resolution::of(toolset, view.catalog(), |item| view.ceiling().holds(item), manner)
+}
+
+/// Whether a client may know of a toolset: it is its own, or something of it is within the ceiling.
+pub fn is_told(toolset: &Toolset, view: &View) -> bool {
+    toolset.owner != Owner::Operator
+        || view.ceiling().is_open()
+        || resolve(toolset, view).findings.iter().any(|finding| finding.tool.is_some())
+}
+
+/// Whether a reference means nothing that may be named.
+fn is_unnamed(finding: &Finding) -> bool {
+    finding.reference.name.is_none() && finding.reference.ref_id.is_none()
 }
 
 /// How a tool that is not shown can be used.

@@ -33,12 +33,14 @@ pub fn choose<'a, S: AsRef<str>>(
     if wrong.is_empty() { Ok(chosen) } else { Err(wrong.join("; ")) }
 }
 
-/// Adds the tools that chosen ones can't do without, and those of these; what was added or is not there is told.
+/// Adds the tools that chosen ones can't do without, and those of these; what was added or is not there is told, the
+/// latter without its name where that may be the name of something hidden.
 /// HT-45
 pub fn add_required<'a>(
     chosen: &mut Vec<&'a Item>,
     catalog: &'a Catalog,
     counts: impl Fn(&Item) -> bool,
+    hides_names: bool,
 ) -> Vec<String> {
     let tools: Vec<&Item> = catalog.items(Kind::Tool).iter().filter(|tool| counts(tool)).collect();
     let mut told = Vec::new();
@@ -50,7 +52,8 @@ pub fn add_required<'a>(
         let needs = catalog.requires().iter().filter(|(name, _)| is_it(name));
         for need in needs.flat_map(|(_, needs)| needs) {
             let Ok(found) = meant(need, catalog, &tools) else {
-                told.push(format!("`{}` needs `{need}`, which is not there", tool.name));
+                let need = if hides_names { "a tool" } else { &format!("`{need}`") };
+                told.push(format!("`{}` needs {need}, which is not there", tool.name));
                 continue;
             };
             for needed in found {

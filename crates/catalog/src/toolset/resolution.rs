@@ -27,6 +27,8 @@ pub struct Resolution {
     pub findings: Vec<Finding>,
     /// What a person should know, `SECURITY:` first.
     pub warnings: Vec<String>,
+    /// How many references mean nothing that may be named.
+    pub unnamed: usize,
 }
 
 /// What became of one reference. HT-12
@@ -54,13 +56,22 @@ pub enum State {
     Missing,
 }
 
+/// What a resolution is for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Manner {
+    /// Whether tools that are not what they were are used all the same.
+    pub allows_stale: bool,
+    /// Whether what does not count is not named either: it may be there, and hidden from who asks.
+    pub hides_names: bool,
+}
+
 impl Resolution {
-    /// Resolves all references within what `counts`; stale ones are used only if that is allowed.
+    /// Resolves all references within what `counts`.
     pub fn of(
         toolset: &Toolset,
         catalog: &Catalog,
         counts: impl Fn(&Item) -> bool,
-        allows_stale: bool,
+        manner: Manner,
     ) -> Resolution {
         let mut resolution = Resolution::default();
         for item in catalog.items(Kind::Tool).iter().filter(|item| counts(item)) {
@@ -69,8 +80,12 @@ impl Resolution {
             }
         }
         for reference in &toolset.references {
-            let (mut finding, warning) = find(reference, catalog, &counts);
-            if finding.state == State::Withheld && allows_stale {
+            let (mut finding, mut warning) = find(reference, catalog, &counts, manner);
+            if finding.state == State::Missing && manner.hides_names {
+                resolution.unnamed += 1;
+                warning = None;
+            }
+            if finding.state == State::Withheld && manner.allows_stale {
                 finding.state = State::Stale;
             }
             if let (State::Resolved | State::Stale, Some(place)) = (finding.state, finding.tool) {
@@ -84,6 +99,11 @@ impl Resolution {
                 State::Resolved | State::Missing => warning,
             }));
             resolution.findings.push(finding);
+        }
+        if resolution.unnamed > 0 {
+            let count = resolution.unnamed;
+            let words = format!("{count} of its tools are not available; they are left out");
+            resolution.warnings.push(words);
         }
         resolution.warnings.sort_by_key(|warning| !warning.starts_with("SECURITY:"));
         resolution
@@ -142,6 +162,7 @@ fn find(
     reference: &Reference,
     catalog: &Catalog,
     counts: &impl Fn(&Item) -> bool,
+    manner: Manner,
 ) -> (Finding, Option<String>) {
     let by_name = reference.name.as_deref().and_then(|name| named(name, catalog, counts));
     let by_ref_id = match (&reference.ref_id, by_name) {
@@ -154,7 +175,7 @@ fn find(
     };
     let is_legacy = by_ref_id.zip(reference.ref_id.as_deref());
     let is_legacy = is_legacy.is_some_and(|(item, ref_id)| item.ref_id().as_str() != ref_id);
-    let shown = shown(reference);
+    let (told, shown) = told(reference, (by_name, by_ref_id), manner);
     let legacy = is_legacy.then(|| {
         format!(
             "`{shown}` is pinned by a hash of hypertool, which leaves out its description; \
@@ -177,7 +198,7 @@ fn find(
         }
         (None, None) => {
             let finding = Finding {
-                reference: reference.clone(),
+                reference: told,
                 state: State::Missing,
                 tool: None,
                 name_matches: false,
@@ -188,7 +209,7 @@ fn find(
         }
     };
     let finding = Finding {
-        reference: reference.clone(),
+        reference: told,
         state,
         tool: Some(tool.place),
         name_matches: by_name.is_some(),
@@ -196,6 +217,27 @@ fn find(
         is_legacy,
     };
     (finding, warning)
+}
+
+/// What may be told of a reference, and what it is called: of its two ids, one may be that of a tool that is hidden.
+fn told(
+    reference: &Reference,
+    (by_name, by_ref_id): (Option<&Item>, Option<&Item>),
+    manner: Manner,
+) -> (Reference, String) {
+    if !manner.hides_names {
+        return (reference.clone(), shown(reference));
+    }
+    let told = Reference {
+        name: reference.name.clone().filter(|_| by_name.is_some()),
+        ref_id: reference.ref_id.clone().filter(|_| by_ref_id.is_some()),
+        definition: reference.definition.clone(),
+    };
+    let shown = match by_ref_id.filter(|_| by_name.is_none()) {
+        Some(item) => item.name.to_string(),
+        None => shown(&told),
+    };
+    (told, shown)
 }
 
 /// The tool of a name, in any spelling.

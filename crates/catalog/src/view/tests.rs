@@ -128,3 +128,16 @@ fn unknown_item_is_refused_with_near_names() {
 fn spelling_of_two_items_is_refused_with_both() {
     refused("log", "`log` could mean more than one tool; use one of `git_log`, `hub_log`");
 }
+
+#[test]
+fn choice_is_of_the_item_whatever_it_is_called() {
+    let first = view("git/g: log r://a", &[], Inactive::Hidden);
+    let mut selection = first.selection().clone();
+    first.items(Kind::Tool).chain(first.items(Kind::Resource)).for_each(|item| {
+        selection.switch(item, true);
+    });
+    let renamed = view("hub/g: log\ngit/h: log r://a", &[], Inactive::Hidden);
+    let renamed = renamed.selecting(selection);
+    assert_eq!(names(&renamed, Kind::Tool), ["toolman_activate", "h_log"]);
+    assert_eq!(names(&renamed, Kind::Resource), ["h_r://a"]);
+}

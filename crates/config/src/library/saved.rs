@@ -1,11 +1,14 @@
 //! Saved toolsets as JSON: an object with a member for each, under its name. HT-35, HT-36
 //!
+//! `owner` is the agent that has saved it, or empty for callers without a name; what has none is the operator's. Of
+//! several with one name, all but one stand under `OWNER/NAME`.
+//!
 //! What is not known here stays as it was written: other programs use the same files.
 
 use std::borrow::Cow;
 use std::path::Path;
 
-use catalog::toolset::{Note, Reference, ToolNotes, Toolset};
+use catalog::toolset::{Note, Owner, Reference, ToolNotes, Toolset};
 use mcp::json::{self, quote};
 use mcp::rpc::Raw;
 use mcp::text::shorten;
@@ -42,8 +45,9 @@ pub fn file<'a>(members: impl Iterator<Item = (&'a str, String)>) -> String {
 
 /// A toolset as a member of a file, with what else `before` has in its place.
 pub fn member(toolset: &Toolset, before: Option<&str>) -> String {
-    const KNOWN: [&str; 8] = [
+    const KNOWN: [&str; 9] = [
         "name",
+        "owner",
         "description",
         "version",
         "createdAt",
@@ -55,6 +59,10 @@ pub fn member(toolset: &Toolset, before: Option<&str>) -> String {
     let before = entries_of(before);
     let texts = [
         Some(&*toolset.name),
+        match &toolset.owner {
+            Owner::Operator => None,
+            Owner::Agent(agent) => Some(agent.as_deref().unwrap_or_default()),
+        },
         toolset.description.as_deref(),
         toolset.version.as_deref(),
         toolset.created_at.as_deref(),
@@ -180,7 +188,7 @@ impl<'t> Text<'_, 't> {
         let keys = ["description", "version", "createdAt", "lastModified", "decisionCriteria"];
         let [description, version, created_at, last_modified, decision_criteria] =
             self.members(text, keys)?;
-        let [tools, notes] = self.members(text, ["tools", "toolNotes"])?;
+        let [tools, notes, owner] = self.members(text, ["tools", "toolNotes", "owner"])?;
         let string = |value: Option<&'t str>| self.string(value);
         let Some(tools) = tools else {
             let problem = format!("`{}` has no `tools`; list them", shorten(name));
@@ -189,8 +197,13 @@ impl<'t> Text<'_, 't> {
         let references: Result<Vec<_>, Fault> =
             self.elements(tools)?.into_iter().map(|tool| self.reference(tool)).collect();
         let notes = notes.filter(|notes| *notes != "null").map(|notes| self.notes(notes));
+        let owner = string(owner)?;
+        let behind = |owner: &String| name.strip_prefix(owner.as_str())?.strip_prefix('/');
         Ok(Toolset {
-            name: name.into(),
+            name: owner.as_ref().and_then(behind).unwrap_or(name).into(),
+            owner: owner.map_or(Owner::Operator, |agent| {
+                Owner::Agent(Some(agent).filter(|agent| !agent.is_empty()).map(Into::into))
+            }),
             description: string(description)?,
             version: string(version)?,
             created_at: string(created_at)?,

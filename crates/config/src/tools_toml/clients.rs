@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use catalog::profile::{Belongs, Change, Lists, Override, Profiles, Reads};
+use catalog::profile::{Belongs, Change, Lists, Override, Profiles, Reads, ToldApart};
 use catalog::surface::Inactive;
 use mcp::names::UriStyle;
 use toml::de::DeValue;
@@ -27,7 +27,24 @@ const STYLES: [(&str, UriStyle); 2] =
 pub const INACTIVE: [(&str, Inactive); 3] =
     [("auto", Inactive::Auto), ("hidden", Inactive::Hidden), ("stub", Inactive::Stub)];
 
-pub fn read(value: &Value<'_>, faults: &mut Faults<'_>) -> Profiles {
+const TOLD_APART: [(&str, ToldApart); 4] = [
+    ("no", ToldApart::No),
+    ("name", ToldApart::ByName),
+    ("id", ToldApart::ById),
+    ("required-id", ToldApart::ByRequiredId),
+];
+
+/// Also whom their selections belong to, and by what they are told apart.
+pub fn read(top: &mut Section<'_>, faults: &mut Faults<'_>) -> Profiles {
+    let selection = top.get("selection").and_then(|value| value.choice(&SELECTIONS, faults));
+    let told_apart = top.get("distinguish_clients");
+    let told_apart = told_apart.and_then(|value| value.choice(&TOLD_APART, faults));
+    let overrides = top.get("clients").map(|value| overrides(&value, faults)).unwrap_or_default();
+    let told_apart = told_apart.unwrap_or_default();
+    Profiles { overrides: overrides.into(), selection, told_apart, ..Profiles::default() }
+}
+
+fn overrides(value: &Value<'_>, faults: &mut Faults<'_>) -> Vec<Override> {
     let entries = value.entries(faults).unwrap_or_default();
     if entries.len() > CLIENTS_MAX {
         let count = entries.len();
@@ -43,7 +60,7 @@ pub fn read(value: &Value<'_>, faults: &mut Faults<'_>) -> Profiles {
             None => entry.report("is no pattern; write a name, perhaps with `*` in it", faults),
         }
     }
-    Profiles { overrides: overrides.into() }
+    overrides
 }
 
 fn change(section: &mut Section<'_>, faults: &mut Faults<'_>) -> Change {

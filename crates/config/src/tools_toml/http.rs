@@ -24,8 +24,13 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
         tls: tls(&mut section, surroundings, faults),
         allowed_origins: list(&mut section, "allowed_origins", "origin", origin, faults),
         allowed_hosts: list(&mut section, "allowed_hosts", "host", host, faults),
+        base_path: section.get("base_path").and_then(|value| base_path(&value, faults)),
         legacy_sse: section.get("legacy_sse").and_then(|value| value.boolean(faults)),
         session_ttl: Some(wait(&mut section, "session_ttl", SESSION_TTL, faults)),
+        awaits_all: section
+            .get("ready_when")
+            .and_then(|value| value.choice(&[("any", false), ("all", true)], faults))
+            .unwrap_or_default(),
         supported_versions: section
             .get("supported_versions")
             .and_then(|value| versions(&value, faults)),
@@ -37,6 +42,19 @@ pub fn read(value: &Value<'_>, surroundings: &Surroundings<'_>, faults: &mut Fau
     };
     section.close(&TOP_KEYS, faults);
     http
+}
+
+/// What may stand before every path; `None` for `/`.
+fn base_path(value: &Value<'_>, faults: &mut Faults<'_>) -> Option<String> {
+    let text = value.string(faults)?;
+    let path = text.trim_end_matches('/');
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/-_.".contains(c);
+    let is_path = path.is_empty() || path.starts_with('/') && path.chars().all(is_plain);
+    if !is_path {
+        let fix = "write a path such as `/tools-for-us`";
+        value.report(&format!("is `{}`; {fix}", shorten(text)), faults);
+    }
+    Some(path.to_owned()).filter(|path| !path.is_empty())
 }
 
 fn listen(value: &Value<'_>, faults: &mut Faults<'_>) -> Option<SocketAddr> {
@@ -195,6 +213,8 @@ mod tests {
         check("allowed_hosts = ['gateway.example:8000']", r#"["gateway.example:8000"]"#);
         check("legacy_sse = false", "legacy_sse: Some(false)");
         check("session_ttl = '2h'", "session_ttl: Some(7200s)");
+        check("ready_when = 'all'", "awaits_all: true");
+        check("ready_when = 'any'", "awaits_all: false");
         check("supported_versions = ['2025-06-18']", "Spoken([V2025_06_18])");
     }
 
@@ -215,6 +235,7 @@ mod tests {
             ("legacy_sse = 1", "`legacy_sse` is an integer; it must be `true` or `false`"),
             ("session_ttl = '2d'", "`session_ttl` is `2d`; write a number of seconds"),
             ("supported_versions = ['1999']", "version 1 of `supported_versions` is `1999`; known"),
+            ("ready_when = 'one'", "`ready_when` is `one`; it must be `any` or `all`"),
             ("supported_versions = []", "`supported_versions` is empty; leave it out, or"),
             ("listn = 'x'", "t:4:1: unknown key `listn` in `[http]`; did you mean `listen`?"),
             ("surface = 'activate'", "`surface` stands in `[http]`; move it to the top"),

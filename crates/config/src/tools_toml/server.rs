@@ -13,7 +13,10 @@ use mcp::version::Era;
 use toml::de::DeValue;
 use upstream::context::Context;
 use upstream::launch::{Command, CommandLine, Launch};
-use upstream::limits::{CALL_TIMEOUT, IDLE_TIMEOUT, RESTART_DELAY_MAX, STARTUP_TIMEOUT};
+use upstream::limits::{
+    CALL_TIMEOUT, HANDSHAKE_TIMEOUT, IDLE_TIMEOUT, RESTART_DELAY_MAX, STARTUP_TIMEOUT,
+    TIMEOUT_SETTING,
+};
 use upstream::supervisor::{EraChoice, Restart, SessionChoice, Settings};
 use upstream::template::Template;
 
@@ -50,6 +53,7 @@ pub struct Draft {
     session: SessionChoice,
     restart: Restart,
     startup_timeout: Duration,
+    handshake_timeout: Duration,
     call_timeout: Option<Duration>,
     idle_timeout: Option<Duration>,
     written: serde_json::Map<String, serde_json::Value>,
@@ -71,7 +75,6 @@ pub fn finish(
     // A disabled server may share its name with the one that replaces it.
     drafts.retain(|draft| draft.enabled);
     let names = names::assign(&drafts, faults);
-    let usual = call_timeout.unwrap_or(CALL_TIMEOUT);
     let context = context.map(|rules| Context::new(paths(&rules.defaults))).unwrap_or_default();
     let context = Arc::new(context);
     let (mut servers, mut folders) = (Vec::new(), Vec::new());
@@ -82,7 +85,7 @@ pub fn finish(
                 let (namespace, after) = (draft.namespace, servers.len());
                 folders.push(Named { name, namespace, path, manifest, after });
             }
-            None => servers.extend(draft.finish(name, &context, usual)),
+            None => servers.extend(draft.finish(name, &context, call_timeout)),
         }
     }
     (servers, folders)
@@ -93,7 +96,7 @@ impl Draft {
         self,
         name: UpstreamName,
         context: &Arc<Context>,
-        call_timeout: Duration,
+        call_timeout: Option<Duration>,
     ) -> Option<Server> {
         let launch = self.launch?;
         let runs_in_shell =
@@ -109,7 +112,12 @@ impl Draft {
                 session: self.session,
                 restart: self.restart,
                 startup_timeout: self.startup_timeout,
-                call_timeout: self.call_timeout.unwrap_or(call_timeout),
+                handshake_timeout: self.handshake_timeout,
+                call_timeout: self.call_timeout.or(call_timeout).unwrap_or(CALL_TIMEOUT),
+                timeout_setting: match (self.call_timeout, call_timeout) {
+                    (None, Some(_)) => "tool_call_timeout",
+                    _ => TIMEOUT_SETTING,
+                },
                 idle_timeout: self.idle_timeout,
                 context: Arc::clone(context),
             },
@@ -232,6 +240,7 @@ fn draft(
         session,
         restart: restart(&mut section, faults),
         startup_timeout: wait(&mut section, "startup_timeout", STARTUP_TIMEOUT, faults),
+        handshake_timeout: wait(&mut section, "handshake_timeout", HANDSHAKE_TIMEOUT, faults),
         call_timeout: section
             .get("timeout")
             .map(|_| wait(&mut section, "timeout", CALL_TIMEOUT, faults)),

@@ -7,7 +7,7 @@ use catalog::profile::{Belongs, Lists, Profile, Reads};
 use catalog::surface::{Inactive, Surface};
 use mcp::names::UriStyle;
 use upstream::launch::{Command, CommandLine, Launch};
-use upstream::limits::{CALL_TIMEOUT, STARTUP_TIMEOUT};
+use upstream::limits::{CALL_TIMEOUT, HANDSHAKE_TIMEOUT, STARTUP_TIMEOUT};
 use upstream::remote::Transport;
 use upstream::supervisor::{EraChoice, Restart, SessionChoice};
 use upstream::template::Template;
@@ -54,6 +54,9 @@ fn render(server: &Server) -> String {
     }
     if settings.startup_timeout != STARTUP_TIMEOUT {
         write!(line, " startup {:?}", settings.startup_timeout).unwrap();
+    }
+    if settings.handshake_timeout != HANDSHAKE_TIMEOUT {
+        write!(line, " handshake {:?}", settings.handshake_timeout).unwrap();
     }
     if settings.call_timeout != CALL_TIMEOUT {
         write!(line, " timeout {:?}", settings.call_timeout).unwrap();
@@ -202,8 +205,9 @@ mod meaning {
     #[test]
     fn waits_are_seconds_or_texts() {
         check_server(
-            "restart = 'on-failure'\nrestart_delay_max = '2m'\nstartup_timeout = 1.5\ntimeout = 0x10",
-            "server-1 [] sh \"run\" restart 120s startup 1.5s timeout 16s",
+            "restart = 'on-failure'\nrestart_delay_max = '2m'\nstartup_timeout = 1.5\n\
+             handshake_timeout = '3m'\ntimeout = 0x10",
+            "server-1 [] sh \"run\" restart 120s startup 1.5s handshake 180s timeout 16s",
         );
         check_server("restart = 'on-failure'", "server-1 [] sh \"run\" restart 30s");
         check_server("restart = 'never'\nrestart_delay_max = 1", "server-1 [] sh \"run\"");

@@ -1,4 +1,4 @@
-//! Requests of a client that are under way, each of which it can cancel.
+//! A request under way for a client, which the client may cancel.
 
 use std::future::poll_fn;
 use std::sync::Arc;

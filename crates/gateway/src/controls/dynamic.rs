@@ -8,7 +8,6 @@ use catalog::view::View;
 use mcp::names::Namespace;
 use upstream::supervisor::{Phase, Upstream};
 
-use super::try_change;
 use crate::Gateway;
 use crate::client::Client;
 use crate::dispatch::Asking;
@@ -63,7 +62,7 @@ impl Gateway {
         if let Some(lease) = &lease {
             lease.started().await;
         }
-        try_change(asking, |view| {
+        self.try_change(asking, |view| {
             let new = view.selecting(self.told(view).enable(&name)?);
             let toolset = new.catalog().toolsets().find(&name);
             let troubles = toolset.map(|(_, toolset)| self.troubles(&new, toolset));
@@ -77,7 +76,7 @@ impl Gateway {
 
     fn disable_toolset(&self, asking: &Asking<'_>, arguments: Option<&str>) -> Answer {
         let name = dynamic::named(arguments)?;
-        let said = try_change(asking, |view| {
+        let said = self.try_change(asking, |view| {
             let selection = self.told(view).disable(&name)?;
             Ok::<_, Failure>((view.selecting(selection), dynamic::disabled(&name)))
         })?;
@@ -115,7 +114,7 @@ impl Gateway {
         let members = self.members();
         let is_awaited = |member: &&(Namespace, Upstream)| {
             let (namespace, upstream) = member;
-            !matches!(upstream.status().phase, Phase::Ready)
+            !upstream.is_known()
                 && view.scope().holds(namespace)
                 && self.is_shown(view, namespace, upstream)
                 && may_hold(&members.list, toolset, member)

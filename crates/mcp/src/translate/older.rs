@@ -81,7 +81,7 @@ fn with_known_blocks(result: &Raw, revision: Revision) -> Option<Raw> {
     let [content] = result.members(["content"]).ok()?;
     let edits = json::elements(content?).ok()?;
     let edits = edits.into_iter().filter_map(|block| Some((block, stand_in(block, revision)?)));
-    spliced(result, edits.collect())
+    spliced(result, &edits.collect::<Vec<_>>())
 }
 
 /// The messages of a prompt with text for blocks that the revision does not know.
@@ -99,10 +99,10 @@ fn with_known_messages(result: &Raw, revision: Revision) -> Option<Raw> {
             edits.push((block, text));
         }
     }
-    spliced(result, edits)
+    spliced(result, &edits)
 }
 
-fn spliced(result: &Raw, edits: Vec<(&str, String)>) -> Option<Raw> {
+fn spliced(result: &Raw, edits: &[(&str, String)]) -> Option<Raw> {
     let bytes = result.as_bytes();
     let edits: Vec<_> =
         edits.iter().map(|(block, text)| (json::span(bytes, block), text.as_bytes())).collect();

@@ -30,6 +30,14 @@ impl<'h> Choice<'h> {
         choice
     }
 
+    /// The id that a client gives itself: `?client=`, else `mcp-client-id`.
+    pub fn client(head: &Head<'_>) -> Option<String> {
+        let pairs = head.uri.query().unwrap_or_default().split('&');
+        let mut said = pairs.filter_map(|pair| pair.split_once('='));
+        let said = said.find(|(name, _)| *name == "client").and_then(|(_, value)| decode(value));
+        said.or_else(|| head.client.once().map(str::to_owned))
+    }
+
     /// What it says for servers of its own: by this parameter of its address, or by this header field. Whoever
     /// says it twice has said nothing.
     pub fn context(head: &Head<'_>, query: Option<&str>, header: Option<&str>) -> Option<String> {

@@ -31,7 +31,7 @@ use super::metrics::Metrics;
 use super::reload::Reload;
 use super::routes::Route;
 use super::sessions::{Session, Sessions};
-use super::streams::{self, EventId, STANDING, Streams};
+use super::streams::{self, EventId, Streams};
 use super::traffic::Traffic;
 use crate::batch;
 use crate::limits::SESSION_ID_BYTES_MAX;
@@ -51,8 +51,12 @@ pub struct Endpoint {
     pub(super) under_way: TaskTracker,
     /// Whether the transport of 2024-11-05 is served.
     pub(super) has_sse: bool,
+    /// Whether `/readyz` wants all servers to be ready.
+    pub(super) awaits_all: bool,
     /// Where MCP is served, and what is shown there.
     pub(super) places: Vec<(String, Place)>,
+    /// What may stand before every path.
+    pub(super) base_path: Option<String>,
     /// Paths that call a tool each.
     pub(super) routes: Vec<Route>,
 }
@@ -291,7 +295,10 @@ impl Endpoint {
         };
         let number = session.streams.begin();
         if let Some(first) = first {
-            session.streams.push(number.unwrap_or(STANDING), first);
+            match number {
+                Some(number) => session.streams.push(number, first),
+                None => session.streams.tell(first),
+            }
         }
         let Some(number) = number else {
             drop(queue);
@@ -323,9 +330,9 @@ impl Endpoint {
             }
             Some(_) => {
                 let gap = Bytes::from_static(b": this event is not known; some may be missing\n\n");
-                (Some(gap), session.streams.read(STANDING, None))
+                (Some(gap), session.streams.stand())
             }
-            None => (None, session.streams.read(STANDING, None)),
+            None => (None, session.streams.stand()),
         };
         Ok(stream(events::body(first, events, self.stop.clone())))
     }
@@ -343,7 +350,7 @@ impl Endpoint {
 
     /// The session that a request belongs to; its revision holds for every request. To others than
     /// who has opened it, it is unknown.
-    fn session(
+    pub(super) fn session(
         &self,
         proof: &Proof,
         place: &Place,
@@ -351,8 +358,9 @@ impl Endpoint {
         version: Option<Revision>,
     ) -> Result<Arc<Session>, Refused> {
         let session = self.sessions.find(session_id(head)?);
-        let is_own =
-            |session: &Arc<Session>| session.place == *place && session.is_of(&proof.caller);
+        let is_own = |session: &Arc<Session>| {
+            session.place.is_the_same(place) && session.is_of(&proof.caller)
+        };
         let Some(session) = session.filter(is_own) else {
             return refuse(StatusCode::NOT_FOUND, UNKNOWN_SESSION);
         };

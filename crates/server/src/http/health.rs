@@ -15,8 +15,10 @@ impl Endpoint {
     /// is wrong with the others.
     pub(super) fn health(&self, path: &str, proof: Option<&Proof>) -> Response<Body> {
         let health = self.gateway.health();
+        // Those that run only while they are needed are not waited for.
+        let is_ready = health.ready == health.total || !self.awaits_all && health.ready > 0;
         let status = match path {
-            "/readyz" if !health.is_settled => StatusCode::SERVICE_UNAVAILABLE,
+            "/readyz" if !is_ready => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::OK,
         };
         let word = match (health.is_settled, health.ready == health.total) {

@@ -63,7 +63,14 @@ impl Endpoint {
         }
         // Nobody is greeted here, so the first one who asks waits for what is still starting.
         self.gateway.awake().await;
-        let client = self.principal(proof, &self.place(proof, head)?, None);
+        let place = self.place(proof, head)?;
+        let client = match &route {
+            // TC-27: a session's own state is told to whoever has opened it.
+            Route::List if head.session.value().is_some() => {
+                Arc::clone(&self.session(proof, &place, head, None)?.client)
+            }
+            _ => self.principal(proof, &place, None),
+        };
         match route {
             Route::List => Ok(self.list(&client).await),
             Route::Call(name) => self.call(&client, &name, head, body).await,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue, RETRY_AFTER};
-use hyper::{Request, Response, StatusCode, Version};
+use hyper::{Request, Response, StatusCode, Uri, Version};
 
 use super::endpoint::Endpoint;
 use super::events::Body;
@@ -21,7 +21,10 @@ pub async fn answer(
     request: Request<Incoming>,
 ) -> Response<Paced> {
     let ticket = traffic.begin(request.version());
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
+    if let Some(below) = endpoint.base_path.as_deref().and_then(|base| below(base, &parts.uri)) {
+        parts.uri = below;
+    }
     let head = Head::of(&parts);
     let (mut response, must_close) = match find_fault(traffic.signs(), &head) {
         Some((status, fault)) => (error(status, fault), true),
@@ -42,6 +45,14 @@ pub async fn answer(
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     }
     response.map(|body| Paced::new(body, ticket))
+}
+
+/// The same address without the path that all others may stand below.
+fn below(base: &str, uri: &Uri) -> Option<Uri> {
+    let rest = uri.path_and_query()?.as_str().strip_prefix(base)?;
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(rest.parse().ok().filter(|_| rest.starts_with('/'))?);
+    Uri::from_parts(parts).ok()
 }
 
 /// Answers a well-formed request; pages of allowed origins may read the answer.

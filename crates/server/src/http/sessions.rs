@@ -11,7 +11,7 @@ use gateway::place::Place;
 use mcp::version::Revision;
 use tokio::time::{Duration, Instant};
 
-use super::streams::{STANDING, Streams};
+use super::streams::Streams;
 use crate::limits::SESSIONS_MAX;
 
 pub struct Sessions {
@@ -31,7 +31,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens the session: what belongs to no request becomes events of its standing stream.
+    /// Opens the session: what belongs to no request becomes events of a standing stream.
     fn open(client: Arc<Client>, place: Place) -> Arc<Session> {
         let (outbox, mut queue) = outbox::channel();
         let outlet = client.outlet(outbox);
@@ -45,7 +45,7 @@ impl Session {
         let streams = Arc::downgrade(&session);
         tokio::spawn(async move {
             while let (Some(frame), Some(session)) = (queue.recv().await, streams.upgrade()) {
-                session.streams.push(STANDING, frame);
+                session.streams.tell(frame);
             }
         });
         session

@@ -12,6 +12,8 @@ use super::endpoint::Endpoint;
 use super::exchange::{Refused, refuse};
 use super::head::Head;
 
+const CLIENT_MISSING: &str = "name your client in `mcp-client-id`";
+
 impl Endpoint {
     pub(super) fn place_at(&self, path: &str) -> Option<&Place> {
         let known = self.places.iter().find(|(known, _)| known == path);
@@ -52,6 +54,11 @@ impl Endpoint {
             let said = Choice::context(head, rules.query.as_deref(), ways.context);
             place = self.gateway.in_context(place, said.as_deref());
         }
+        if self.gateway.tells_ids_apart() {
+            let id = Choice::client(head);
+            let known = self.gateway.identified(place, id.as_deref());
+            place = known.or_else(|_| refuse(StatusCode::BAD_REQUEST, CLIENT_MISSING))?;
+        }
         let choice = Choice::of(head, toolset);
         if !choice.is_empty() {
             let chosen = self.gateway.choose(&place, choice.toolsets(), choice.tools());
@@ -62,11 +69,11 @@ impl Endpoint {
         Ok(place)
     }
 
-    /// The toolset that a path below the usual one names.
+    /// The toolset that a path below the usual one names, whether there is one or not.
     fn toolset_at<'p>(&self, path: &'p str) -> Option<&'p str> {
-        let name = path.strip_prefix("/mcp/")?;
+        let name = path.strip_prefix("/mcp/").filter(|name| !name.is_empty())?;
         let is_other = self.places.iter().any(|(known, _)| known == path);
-        (!is_other && self.gateway.has_toolset(name)).then_some(name)
+        (!is_other).then_some(name)
     }
 
     /// A place as the caller may see it.
@@ -91,9 +98,7 @@ impl Endpoint {
                     refuse(StatusCode::BAD_REQUEST, &reason)
                 }
                 // TC-15, TC-16, TC-17
-                Misplaced::ClientMissing => {
-                    refuse(StatusCode::BAD_REQUEST, "name your client in `mcp-client-id`")
-                }
+                Misplaced::ClientMissing => refuse(StatusCode::BAD_REQUEST, CLIENT_MISSING),
                 Misplaced::Denied => refuse(StatusCode::FORBIDDEN, "access denied"),
                 // TD-79
                 Misplaced::NamespaceUnknown => {

@@ -1,7 +1,7 @@
 //! The event streams of one session: numbered, kept for a while, so that a lost one can go on.
 //!
-//! Every message is an event of exactly one stream. Stream 0 is the standing one, opened by GET;
-//! the others answer a POST each.
+//! Every message is an event of exactly one stream. Standing streams are opened by GET, stream 0 first; the
+//! others answer a POST each.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,9 +9,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use gateway::outbox::{self, Outbox, OutboxQueue};
 
-use crate::limits::{EVENT_BYTES_KEPT, EVENTS_KEPT, RETRY, STREAMS_MAX};
+use crate::limits::{EVENT_BYTES_KEPT, EVENTS_KEPT, RETRY, STANDING_STREAMS_MAX, STREAMS_MAX};
 
-/// The stream for what belongs to no request.
+/// The first stream for what belongs to no request; it is there from the start.
 pub const STANDING: u64 = 0;
 
 /// A place in a session's streams: what `Last-Event-ID` names.
@@ -34,6 +34,8 @@ pub struct Streams(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     last_stream: u64,
+    /// How often a standing stream was opened.
+    last_opened: u64,
     open: HashMap<u64, Stream>,
     /// The last events of all streams, oldest first.
     kept: VecDeque<(EventId, Bytes)>,
@@ -46,9 +48,15 @@ struct Stream {
     /// The last event that somebody was there to take.
     delivered: u64,
     reader: Option<Outbox>,
+    /// Which opening of a standing stream was the last one of this; `None` for one that answers a POST.
+    opened: Option<u64>,
 }
 
 impl Stream {
+    fn standing(opened: u64) -> Stream {
+        Stream { opened: Some(opened), ..Stream::default() }
+    }
+
     fn is_read(&self) -> bool {
         self.reader.as_ref().is_some_and(|reader| !reader.is_gone())
     }
@@ -56,37 +64,52 @@ impl Stream {
 
 impl Streams {
     pub fn new() -> Streams {
-        let open = HashMap::from([(STANDING, Stream::default())]);
+        let open = HashMap::from([(STANDING, Stream::standing(0))]);
         Streams(Mutex::new(State { open, ..State::default() }))
     }
 
     /// A new stream for the answer to a POST; `None` if there are too many.
     pub fn begin(&self) -> Option<u64> {
         let mut state = self.state();
-        if state.open.len() > STREAMS_MAX {
+        if state.open.values().filter(|open| open.opened.is_none()).count() >= STREAMS_MAX {
             return None;
         }
-        state.last_stream += 1;
-        let stream = state.last_stream;
-        state.open.insert(stream, Stream::default());
-        Some(stream)
+        Some(state.add(Stream::default()))
     }
 
     /// Makes an event of a message, for whoever reads the stream now or later.
     pub fn push(&self, stream: u64, frame: Bytes) {
+        self.state().push(stream, frame);
+    }
+
+    /// The same for a message that belongs to no request: it goes to one standing stream, the newest that somebody
+    /// reads, else the one that was read last. TD-103
+    pub fn tell(&self, frame: Bytes) {
         let mut state = self.state();
-        let Some(open) = state.open.get_mut(&stream) else { return };
-        open.last_event += 1;
-        let id = EventId { stream, event: open.last_event };
-        let text = event(id, frame);
-        if let Some(reader) = open.reader.take()
-            && reader.try_send(text.clone())
-        {
-            // One that is too slow is cut off here, and may come back for the rest.
-            open.delivered = id.event;
-            open.reader = Some(reader);
+        let standing = state.open.iter().filter(|(_, open)| open.opened.is_some());
+        let newest = standing.max_by_key(|(_, open)| (open.is_read(), open.opened));
+        if let Some((&stream, _)) = newest {
+            state.push(stream, frame);
         }
-        state.keep(id, text);
+    }
+
+    /// Opens a standing stream: one that nobody reads any more, with what nobody has taken yet, else a new one.
+    pub fn stand(&self) -> OutboxQueue {
+        let mut state = self.state();
+        let standing = || state.open.iter().filter(|(_, open)| open.opened.is_some());
+        let left = standing().filter(|(_, open)| !open.is_read()).max_by_key(|(_, o)| o.opened);
+        let stream = if let Some((&stream, _)) = left {
+            stream
+        } else {
+            let oldest = standing().min_by_key(|(_, open)| open.opened).map(|(stream, _)| *stream);
+            if standing().count() >= STANDING_STREAMS_MAX
+                && let Some(oldest) = oldest
+            {
+                state.open.remove(&oldest);
+            }
+            state.add(Stream::standing(0))
+        };
+        state.read(stream, None)
     }
 
     /// Ends a stream: its reader gets what is there, then the end.
@@ -97,19 +120,7 @@ impl Streams {
     /// Reads a stream: after the event named, or what nobody has taken yet. A later reader of
     /// the same stream takes over.
     pub fn read(&self, stream: u64, after: Option<u64>) -> OutboxQueue {
-        // Bounded in bytes too: one that does not read is cut off.
-        let (sender, receiver) = outbox::channel_of(EVENTS_KEPT + 64);
-        let mut state = self.state();
-        let after = after.or_else(|| Some(state.open.get(&stream)?.delivered)).unwrap_or(0);
-        let missed = state.kept.iter().filter(|(id, _)| id.stream == stream && id.event > after);
-        for (_, text) in missed {
-            _ = sender.try_send(text.clone()); // There is room for all that is kept.
-        }
-        if let Some(open) = state.open.get_mut(&stream) {
-            open.delivered = open.last_event;
-            open.reader = Some(sender);
-        }
-        receiver
+        self.state().read(stream, after)
     }
 
     /// Whether something can be said of what came after an event.
@@ -126,7 +137,8 @@ impl Streams {
 
     /// Whether somebody reads what belongs to no request now.
     pub fn is_standing_read(&self) -> bool {
-        self.state().open.get(&STANDING).is_some_and(Stream::is_read)
+        let state = self.state();
+        state.open.values().any(|stream| stream.opened.is_some() && stream.is_read())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -135,6 +147,46 @@ impl Streams {
 }
 
 impl State {
+    fn add(&mut self, stream: Stream) -> u64 {
+        self.last_stream += 1;
+        self.open.insert(self.last_stream, stream);
+        self.last_stream
+    }
+
+    fn push(&mut self, stream: u64, frame: Bytes) {
+        let Some(open) = self.open.get_mut(&stream) else { return };
+        open.last_event += 1;
+        let id = EventId { stream, event: open.last_event };
+        let text = event(id, frame);
+        if let Some(reader) = open.reader.take()
+            && reader.try_send(text.clone())
+        {
+            // One that is too slow is cut off here, and may come back for the rest.
+            open.delivered = id.event;
+            open.reader = Some(reader);
+        }
+        self.keep(id, text);
+    }
+
+    fn read(&mut self, stream: u64, after: Option<u64>) -> OutboxQueue {
+        // Bounded in bytes too: one that does not read is cut off.
+        let (sender, receiver) = outbox::channel_of(EVENTS_KEPT + 64);
+        let after = after.or_else(|| Some(self.open.get(&stream)?.delivered)).unwrap_or(0);
+        let missed = self.kept.iter().filter(|(id, _)| id.stream == stream && id.event > after);
+        for (_, text) in missed {
+            _ = sender.try_send(text.clone()); // There is room for all that is kept.
+        }
+        if let Some(open) = self.open.get_mut(&stream) {
+            open.delivered = open.last_event;
+            open.reader = Some(sender);
+            if let Some(opened) = &mut open.opened {
+                self.last_opened += 1;
+                *opened = self.last_opened;
+            }
+        }
+        receiver
+    }
+
     fn keep(&mut self, id: EventId, text: Bytes) {
         self.kept_bytes += text.len();
         self.kept.push_back((id, text));
@@ -159,9 +211,11 @@ fn event(id: EventId, frame: Bytes) -> Bytes {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
+    use futures_util::FutureExt as _;
+    use gateway::outbox::OutboxQueue;
 
     use super::{EventId, STANDING, Streams};
-    use crate::limits::EVENTS_KEPT;
+    use crate::limits::{EVENTS_KEPT, STANDING_STREAMS_MAX};
 
     fn read(streams: &Streams, stream: u64, after: Option<u64>) -> Vec<String> {
         let mut reader = streams.read(stream, after);
@@ -199,6 +253,50 @@ mod tests {
         assert_eq!(read(&streams, STANDING, Some(0)).len(), EVENTS_KEPT);
         streams.push(STANDING, Bytes::from(vec![b'x'; 2 * 1024 * 1024]));
         assert!(read(&streams, STANDING, Some(0)).is_empty(), "too large to be kept");
+    }
+
+    #[test]
+    fn standing_streams_stand_side_by_side_and_the_newest_is_told() {
+        // TD-103
+        let streams = Streams::new();
+        let tell = |text: &'static str| streams.tell(Bytes::from_static(text.as_bytes()));
+        let taken = |reader: &mut OutboxQueue| {
+            let mut texts = Vec::new();
+            while let Some(text) = reader.try_recv() {
+                let text = String::from_utf8(text.to_vec()).unwrap();
+                texts.push(text.replace("\nevent: message\ndata: ", " ").trim().to_owned());
+            }
+            texts
+        };
+        tell("a");
+        let mut first = streams.stand();
+        let mut second = streams.stand();
+        tell("b");
+        assert_eq!(
+            (taken(&mut first), taken(&mut second)),
+            (vec!["id: 0-1 a".into()], vec!["id: 1-1 b".into()])
+        );
+        drop(second);
+        tell("c");
+        assert_eq!(taken(&mut first), ["id: 0-2 c"], "the other one is read by nobody any more");
+        // Each is read again by itself, and is the newest then.
+        let mut second = streams.read(1, Some(0));
+        tell("d");
+        assert_eq!(taken(&mut second), ["id: 1-1 b", "id: 1-2 d"]);
+        assert_eq!(taken(&mut first), Vec::<String>::new());
+        drop((first, second));
+        tell("e");
+        assert_eq!(taken(&mut streams.stand()), ["id: 1-3 e"], "what nobody has taken is not lost");
+    }
+
+    #[test]
+    fn only_so_many_streams_stand() {
+        let streams = Streams::new();
+        let mut readers: Vec<_> = (0..=STANDING_STREAMS_MAX).map(|_| streams.stand()).collect();
+        let ended = |reader: &mut OutboxQueue| reader.recv().now_or_never().is_some();
+        assert!(ended(&mut readers[0]), "the oldest one gives way");
+        assert!(!readers[1..].iter_mut().any(ended));
+        assert!(streams.begin().is_some(), "answers have streams of their own");
     }
 
     #[test]

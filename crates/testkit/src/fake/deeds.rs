@@ -30,14 +30,7 @@ impl Server {
                 eprintln!("dying as told");
                 std::process::exit(3);
             }
-            "error" => {
-                let error = r#"{"code":-32050,"message":"no","data":{"big":12345678901234567890}}"#;
-                self.send(rpc::relayed_error(&id, error.as_bytes()));
-            }
-            "picky" => {
-                let error = r#"{"code":-32602,"message":"`x` must be a number","data":1.10}"#;
-                self.send(rpc::relayed_error(&id, error.as_bytes()));
-            }
+            "error" | "picky" => self.refuse(&name, &id),
             "fail" => self.result(
                 &id,
                 &json!({
@@ -51,7 +44,8 @@ impl Server {
                 tokio::time::sleep(Duration::from_millis(arguments["ms"].as_u64().unwrap())).await;
                 self.echo(&id, "{}", "null");
             }
-            "twice" | "wrong_id" | "garbage" | "huge" | "nan" | "both" | "text_id" => {
+            "twice" | "wrong_id" | "garbage" | "huge" | "nan" | "both" | "text_id" | "pretty"
+            | "null_error" => {
                 self.misbehave(&name, &id, &arguments, &meta);
             }
             "progress" => self.report_progress(&id, &meta, Duration::ZERO).await,
@@ -85,14 +79,26 @@ impl Server {
             }
             "breed" => self.breed(&id),
             "who" => self.tell_of_itself(&id),
-            "client" => {
-                let declared = self.client.lock().unwrap().clone();
-                self.result(&id, &json!({"content": [{"type": "text", "text": declared}]}));
-            }
+            "client" => self.tell_of_client(&id),
             // What it is to say.
             "say" => self.send(rpc::result(&id, arguments.as_bytes())),
             _ => self.echo(&id, &arguments, &meta),
         }
+    }
+
+    /// Answers with an error of its own.
+    fn refuse(&self, how: &str, id: &Raw) {
+        let error = match how {
+            "picky" => r#"{"code":-32602,"message":"`x` must be a number","data":1.10}"#,
+            _ => r#"{"code":-32050,"message":"no","data":{"big":12345678901234567890}}"#,
+        };
+        self.send(rpc::relayed_error(id, error.as_bytes()));
+    }
+
+    /// Says what its client declares.
+    fn tell_of_client(&self, id: &Raw) {
+        let declared = self.client.lock().unwrap().clone();
+        self.result(id, &json!({"content": [{"type": "text", "text": declared}]}));
     }
 
     /// Sends a log message, after so many milliseconds if told, and then the answer.
@@ -132,6 +138,14 @@ impl Server {
             }
             "nan" => {
                 self.send(format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"x":NaN}}}}"#, text(id)));
+            }
+            "pretty" => {
+                let lines = "{\n  \"jsonrpc\": \"2.0\",\n  \"id\": ";
+                self.send(format!("{lines}{},\n  \"result\": {{}}\n}}", text(id)));
+            }
+            "null_error" => {
+                let error = r#"{"code":-32700,"message":"parse error"}"#;
+                self.send(format!(r#"{{"jsonrpc":"2.0","id":null,"error":{error}}}"#));
             }
             "both" => {
                 let both =

@@ -3,26 +3,35 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use catalog::toolset::{Toolset, limits};
+use catalog::toolset::{Owner, Toolset, limits};
 use config::library::{Bundle, Group, bundle, saved};
-use gateway::library::{Document, Store as _};
+use gateway::library::{Document, Store as _, VERSION};
 use mcp::text::tame;
 use serde_json::{Value, json};
 
-use super::{INTERRUPTED, Live, VERSION, choose, find, look, read};
+use super::{INTERRUPTED, Live, choose, find, look, read};
 use crate::cli::{Cli, Misuse};
 use crate::library::Library;
 use crate::terminal;
 
 pub fn export(library: &Library, names: &[String]) -> anyhow::Result<i32> {
     let document = read(library)?;
-    let chosen: Vec<&Arc<Toolset>> = if names.is_empty() {
+    let mut chosen: Vec<&Arc<Toolset>> = if names.is_empty() {
         document.toolsets.values().collect()
     } else {
         let found: Result<_, String> = names.iter().map(|name| find(&document, name)).collect();
         found.map_err(anyhow::Error::msg)?
     };
-    let members = chosen.iter().map(|toolset| (&*toolset.name, saved::member(toolset, None)));
+    // Of one name, the operator's; a file has none twice.
+    chosen.sort_by_key(|toolset| (&toolset.name, toolset.owner != Owner::Operator));
+    for pair in chosen.windows(2).filter(|pair| pair[0].name == pair[1].name) {
+        let key = tame(&pair[1].key());
+        terminal::complain(&format!("`{key}` is left out, as another one has its name"));
+    }
+    chosen.dedup_by(|later, first| later.name == first.name);
+    let anyones = |toolset: &Toolset| Toolset { owner: Owner::Operator, ..toolset.clone() };
+    let members =
+        chosen.iter().map(|toolset| (&*toolset.name, saved::member(&anyones(toolset), None)));
     terminal::print(&saved::file(members))?;
     Ok(0)
 }
@@ -115,7 +124,7 @@ fn report(outcomes: &[(String, Outcome)], notes: &[String], as_json: bool) -> St
 }
 
 /// Where hypertool keeps its files.
-fn hypertool() -> Option<PathBuf> {
+pub fn hypertool() -> Option<PathBuf> {
     Some(PathBuf::from(std::env::var_os("HOME")?).join(".toolprint/hypertool-mcp"))
 }
 
@@ -136,7 +145,7 @@ fn place(
     force: bool,
 ) -> (String, Outcome) {
     let toolset = match toolset {
-        Ok(toolset) => toolset,
+        Ok(toolset) => &Toolset { owner: Owner::Operator, ..toolset.clone() },
         Err((name, reason)) => return (name.clone(), Outcome::Wrong(reason.clone())),
     };
     let name = toolset.name.to_string();
@@ -144,7 +153,8 @@ fn place(
     if let Err(flaw) = toolset.check().and(notes) {
         return (name, Outcome::Wrong(flaw.to_string()));
     }
-    let outcome = match document.toolsets.get(&toolset.name) {
+    let known = document.toolsets.get(&toolset.name);
+    let outcome = match known.filter(|_| !document.borrowed.contains(&toolset.name)) {
         None => Outcome::Added,
         Some(known) if is_same(known, toolset) => return (name, Outcome::Same),
         Some(_) if force => Outcome::Replaced,

@@ -1,6 +1,6 @@
 //! What became of the tools of a toolset: `show`, `diff` and `approve`.
 
-use catalog::toolset::{Finding, Resolution, State, Toolset, changes};
+use catalog::toolset::{Finding, Manner, Resolution, State, Toolset, changes};
 use catalog::{snapshot::Item, tokens};
 use comfy_table::Table;
 use gateway::library::{Document, Store as _};
@@ -28,7 +28,8 @@ impl Compared {
         let (catalog, ceiling) = (live.view.catalog(), live.view.ceiling());
         let allows_stale = catalog.allows_stale_references();
         let counts = |tool: &Item| ceiling.holds(tool);
-        let resolution = Resolution::of(&toolset, catalog, counts, allows_stale);
+        let manner = Manner { allows_stale, hides_names: false };
+        let resolution = Resolution::of(&toolset, catalog, counts, manner);
         Ok(Some(Compared { toolset, live, resolution }))
     }
 
@@ -88,6 +89,9 @@ impl Compared {
         let finding = |finding: &Finding| {
             let tool = self.tool(finding);
             let (state, why) = self.verdict(finding);
+            let is_usable = matches!(finding.state, State::Resolved | State::Stale);
+            let (warnings, errors) =
+                if is_usable { (why.clone(), Vec::new()) } else { (Vec::new(), why.clone()) };
             json!({
                 "namespacedName": finding.reference.name, "refId": finding.reference.ref_id,
                 "state": state, "exists": tool.is_some(),
@@ -95,16 +99,24 @@ impl Compared {
                 "serverName": tool.map(|tool| tool.origin.upstream.as_str()),
                 "currentRefId": tool.map(|tool| tool.ref_id().as_str()),
                 "namespacedNameMatch": finding.name_matches, "refIdMatch": finding.ref_id_matches,
-                "reasons": why,
+                "reasons": why, "warnings": warnings, "errors": errors,
                 "tokens": tool.map(|tool| tokens::estimate(&tool.definition)),
             })
         };
+        let (tools, missing) = (&self.resolution.findings, State::Missing);
+        let unusable = tools.iter().filter(|f| f.state == missing || f.state == State::Withheld);
+        let errors: Vec<_> = unusable
+            .map(|finding| {
+                let (state, why) = self.verdict(finding);
+                format!("`{}` is {state}: {}", shown(&finding.reference), why.join(", "))
+            })
+            .collect();
         json!({
             "name": self.toolset.name, "description": self.toolset.description,
             "version": self.toolset.version, "createdAt": self.toolset.created_at,
             "lastModified": self.toolset.last_modified, "ok": self.is_fine(),
             "tools": self.resolution.findings.iter().map(finding).collect::<Vec<Value>>(),
-            "warnings": self.resolution.warnings,
+            "warnings": self.resolution.warnings, "errors": errors,
         })
     }
 
@@ -204,7 +216,7 @@ pub async fn approve(
         if find(document, name)?.references != compared.toolset.references {
             return Err(format!("toolset `{name}` was changed meanwhile; look at it again"));
         }
-        document.toolsets.insert(name.into(), renewed.clone().into());
+        document.toolsets.insert(renewed.key().into(), renewed.clone().into());
         Ok(())
     };
     library.update(&mut change).map_err(anyhow::Error::msg)?;

@@ -112,7 +112,10 @@ async fn misbehaving_upstream_harms_only_what_it_answers() {
     for (tool, words) in [("nan", "not valid JSON"), ("both", "either `result` or `error`")] {
         let result = client.call(&format!("bad_{tool}"), json!({})).await;
         let error = result["structuredContent"]["error"].as_str().unwrap();
-        assert!(error.starts_with("upstream `bad` answered with what is no answer: "), "{error}");
+        assert!(
+            error.starts_with("upstream `bad` sent a reply that is not valid JSON-RPC: "),
+            "{error}"
+        );
         assert!(error.contains(words), "{error}");
     }
     let huge = client.call("bad_huge", json!({})).await;

@@ -186,7 +186,12 @@ async fn silence_of_the_gateway_ends_a_call_after_the_time_that_was_given() {
     bridge.client.initialize(json!({})).await;
     let silent = bridge.client.call("a_never", json!({})).await;
     let said = silent["content"][0]["text"].as_str().unwrap();
-    assert!(said.contains("upstream `gateway` was silent for 200ms"), "{said}");
+    assert!(
+        said.contains(
+            "upstream `gateway` was silent for 200ms; see its log, or raise `MCP_WRAPPER_TIMEOUT`"
+        ),
+        "{said}"
+    );
     bridge.leave().await;
 }
 
@@ -242,7 +247,7 @@ async fn gateway_that_lets_nobody_in_fails_the_handshake_with_the_reason() {
 async fn gateway_hears_which_program_the_agent_uses() {
     let site = Site::start(Manners::new(Dialect::Legacy, Script::with_tools(["echo"]))).await;
     let folder = Folder::new(TOOLMAN);
-    let mut command = folder.command(&["connect-stdio", "--url", &site.url().to_string()]);
+    let mut command = folder.command(&["connect-stdio", "--url", &site.url()]);
     command.env("TOOLMAN_TOKEN", TOKEN);
     let mut bridge = Bridge::start(command);
     bridge.client.initialize(json!({})).await;

@@ -34,6 +34,9 @@ async fn two_hundred_kills_under_calls_hang_and_leak_nothing() {
     }
     let folder = testkit::binary::Folder::new(crate::TOOLMAN).with_tools_toml(&text);
     let mut toolman = folder.start().await;
+    for name in names {
+        answered(&mut toolman.client, name).await;
+    }
     let files = open_files(toolman.pid);
     for round in 0..200 {
         let name = names[round * 7 % names.len()];

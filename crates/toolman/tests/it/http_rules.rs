@@ -265,6 +265,22 @@ async fn probes_need_no_token() {
 }
 
 #[tokio::test]
+async fn service_is_ready_while_a_server_is() {
+    for (head, status) in
+        [("", 200), ("[http]\nready_when = \"any\"", 200), ("[http]\nready_when = \"all\"", 503)]
+    {
+        let folder = folder(head, &[("a", "echo"), ("down", "--crash")]);
+        let up = Up::start(&folder).await;
+        assert_eq!(send(&up.address, "GET", "/readyz", &[], "").await.status, status, "{head}");
+        assert_eq!(send(&up.address, "GET", "/healthz", &[], "").await.status, 200);
+    }
+    let folder = folder("", &[("down", "--crash")]);
+    let up = Up::start(&folder).await;
+    let answer = send(&up.address, "GET", "/readyz", &[], "").await;
+    assert_eq!((answer.status, &answer.json()["status"]), (503, &json!("degraded")));
+}
+
+#[tokio::test]
 async fn service_needs_a_good_token_where_others_can_reach_it() {
     let folder = folder("", &[("a", "echo")]);
     std::fs::write(folder.path().join("weak"), "change_me\n").unwrap();

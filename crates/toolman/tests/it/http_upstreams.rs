@@ -299,12 +299,12 @@ async fn answer_that_goes_wrong_fails_its_call_only_and_says_how() {
             (Fault::HugeEvent, "upstream `a` answered with more than 67108864 bytes on one line"),
             (
                 Fault::Page,
-                "upstream `a` answered with what is no answer: not valid JSON: \
+                "upstream `a` sent a reply that is not valid JSON-RPC: not valid JSON: \
                  expected value at line 1 column 1 in `<html><body>Welcome!</body></html>`",
             ),
             (
                 Fault::Status(204, ""),
-                "upstream `a` answered with what is no answer: HTTP status 204 without one",
+                "upstream `a` sent a reply that is not valid JSON-RPC: HTTP status 204 without a message",
             ),
         ] {
             site.fail_next([fault.clone()]);

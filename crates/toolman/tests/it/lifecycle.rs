@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
+use testkit::client::LineClient;
 use testkit::fake::{Script, prompt, resource};
 use testkit::world::World;
 
@@ -32,8 +33,8 @@ async fn crashed_upstream_takes_its_items_off_every_list() {
     assert!(!client.activation_catalog().await.contains("git_"));
     let failed = client.answer(pending).await;
     assert_eq!(failed["result"]["structuredContent"]["error"], "upstream `git` has ended");
-    let unknown = client.call("git_log", json!({})).await;
-    assert!(unknown.to_string().contains("no tool is named `git_log`; did you mean `hub_log`?"));
+    let dead = client.call("git_log", json!({})).await;
+    assert_eq!(dead["structuredContent"]["error"], "upstream `git` has ended");
     assert_eq!(client.call("hub_log", json!({})).await["content"][0]["text"], "ok");
 }
 
@@ -198,6 +199,67 @@ async fn list_is_read_up_to_a_bound_in_bytes() {
     world.gateway.ready().await;
     let catalog = world.connect().await.activation_catalog().await;
     assert!(catalog.contains("big_d") && !catalog.contains("big_e"), "64 MiB hold four of them");
+}
+
+/// What a call of a tool fails with.
+async fn refused(client: &mut LineClient, tool: &str) -> String {
+    let answer = client.call(tool, json!({})).await;
+    answer["structuredContent"]["error"].as_str().expect("it has failed").to_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn absent_server_tells_its_state_before_others_are_proposed() {
+    let hangs = Script { hangs: true, ..Script::default() };
+    let world = World::of([("git", hangs), ("hub", git())]).active(&["*"]).start();
+    // It is still starting, so it is waited for; then it is late.
+    let began = tokio::time::Instant::now();
+    let mut client = world.connect().await;
+    let late = "upstream `git` has not answered within 30s; see its command";
+    for spelling in ["git_log", "git:log", "git.log"] {
+        let error = refused(&mut client, spelling).await;
+        assert!(error.starts_with(late), "{error}");
+    }
+    assert_eq!(began.elapsed().as_secs(), 30, "once it is late, nobody waits for it");
+    let prompt = client.request("prompts/get", json!({"name": "git_ask"})).await;
+    assert!(prompt["error"]["message"].as_str().unwrap().starts_with(late), "{prompt}");
+    let resource = client.request("resources/read", json!({"uri": "git_repo://head"})).await;
+    assert!(resource["error"]["message"].as_str().unwrap().starts_with(late), "{resource}");
+    // A name that can't be its is unknown as ever.
+    let error = refused(&mut client, "gist_log").await;
+    assert!(error.starts_with("no tool is named `gist_log`; did you mean `hub_log`?"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn call_waits_for_a_server_that_is_started_again() {
+    let world = World::of([("git", git())]).active(&["*"]).restarting().start();
+    let mut client = world.connect().await;
+    world.crash("git");
+    client.next("notifications/tools/list_changed").await;
+    assert_eq!(client.call("git_log", json!({})).await["content"][0]["text"], "ok");
+    assert_eq!(world.starts("git"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn reply_that_cannot_be_read_ends_its_call_with_what_is_wrong() {
+    let world =
+        World::of([("a", Script::with_tools(["pretty", "nan", "null_error"]))]).active(&["*"]);
+    let mut client = world.start().connect().await;
+    for tool in ["a_pretty", "a_nan"] {
+        let error = refused(&mut client, tool).await;
+        assert!(error.contains("sent a reply that is not valid JSON-RPC: "), "{error}");
+    }
+    let answer = client.request("tools/call", json!({"name": "a_null_error"})).await;
+    assert_eq!(answer["error"]["message"], "parse error");
+}
+
+#[tokio::test(start_paused = true)]
+async fn tool_of_a_server_that_is_starting_can_be_activated_and_called_at_once() {
+    let slow = Script { delay: Duration::from_secs(5), ..Script::with_tools(["log"]) };
+    let world = World::of([("git", slow)]).start();
+    let mut client = world.connect().await;
+    let result = client.activate(&["git_log"], &[], &[], &[]).await;
+    assert_eq!(result["isError"], false, "{result}");
+    assert_eq!(client.call("git_log", json!({})).await["content"][0]["text"], "ok");
 }
 
 #[tokio::test]

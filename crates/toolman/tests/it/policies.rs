@@ -302,3 +302,21 @@ async fn explain_needs_neither_variables_nor_secrets() {
     let output = folder.run(&["check"]).await;
     assert_eq!(output.status.code(), Some(2), "what serves still needs them");
 }
+
+#[tokio::test]
+async fn call_that_is_cut_off_names_the_setting_as_the_file_does() {
+    for (head, tail, setting) in [
+        ("[performance_settings]\ntool_call_timeout = 300\n", "", "tool_call_timeout"),
+        ("", "timeout = \"300ms\"\n", "timeout"),
+    ] {
+        let text = format!(
+            "surface = \"filter\"\n{head}[[servers]]\nnamespace = \"git\"\ncommand = \"{}\"\n{tail}",
+            crate::fake("never")
+        );
+        let mut toolman = Folder::new(TOOLMAN).with_tools_toml(&text).start().await;
+        let answer = toolman.client.call("git_never", json!({})).await;
+        let said = answer["structuredContent"]["error"].as_str().unwrap();
+        let words = format!("was silent for 300ms; see its log, or raise `{setting}`");
+        assert!(said.ends_with(&words), "{said}");
+    }
+}

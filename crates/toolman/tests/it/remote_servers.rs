@@ -108,7 +108,7 @@ async fn server_whose_http_can_be_read_in_two_ways_is_not_used() {
         let folder = Folder::new(TOOLMAN).with_tools_toml(&text);
         let output = folder.command(&["check"]).output().await.unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        assert!(text.contains(&format!("answered with what is no answer: {fault}")), "{text}");
+        assert!(text.contains(&format!("sent a reply that is not valid HTTP: {fault}")), "{text}");
         assert!(!output.status.success());
         serving.abort();
     }

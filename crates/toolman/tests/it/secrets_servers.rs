@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use testkit::binary::Folder;
 use testkit::fake::Script;
 use testkit::processes::{command_line, descendants, kill};
@@ -93,6 +93,8 @@ async fn server_without_its_secret_waits_for_it_while_the_others_serve() {
     assert!(report.to_string().contains(words), "{report}");
     let mut running = folder.start().await;
     assert_eq!(running.client.tool_names().await, ["other_echo"]);
+    // It is listed before it runs, as it was checked before.
+    running.client.call("other_echo", json!({})).await;
     let before = starts(&folder, "other");
     set(&folder, "TOKEN", "global", "first value").await;
     running.client.next("notifications/tools/list_changed").await;

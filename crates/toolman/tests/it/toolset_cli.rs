@@ -183,6 +183,12 @@ async fn changed_tool_is_shown_member_by_member_until_a_person_approves_it() {
     let states: Vec<_> =
         shown["tools"].as_array().unwrap().iter().map(|tool| &tool["state"]).collect();
     assert_eq!(states, ["resolved", "missing", "withheld"], "{shown}");
+    // HT-12
+    assert_eq!(shown["errors"].as_array().unwrap().len(), 2, "{shown}");
+    let lists = |at: usize| {
+        ["warnings", "errors"].map(|key| shown["tools"][at][key].as_array().unwrap().len())
+    };
+    assert_eq!([lists(0), lists(1)], [[0, 0], [0, 1]], "{shown}");
     let log = &shown["tools"][2];
     assert_eq!((&log["exists"], &log["serverName"]), (&json!(true), &json!("git")));
     assert_eq!((&log["namespacedNameMatch"], &log["refIdMatch"]), (&json!(true), &json!(false)));

@@ -210,6 +210,40 @@ async fn files_of_hypertool_are_imported_and_its_pins_are_known() {
 }
 
 #[tokio::test]
+async fn files_of_hypertool_are_read_where_they_are() {
+    // HT-34, HT-38
+    let folder = folder("surface = \"toolset\"", &SERVERS);
+    let toolset = |tool: &str| json!({"name": "dev", "tools": [{"namespacedName": tool}]});
+    let settings = json!({"toolsets": {"dev": toolset("git.tree"), "web": toolset("git.fail")}});
+    let path = ".toolprint/hypertool-mcp/config.json";
+    write(&folder, path, &settings.to_string());
+    write(
+        &folder,
+        ".toolprint/hypertool-mcp/toolsets.json",
+        &json!({"dev": toolset("git.echo")}).to_string(),
+    );
+    let run = async |arguments: &[&str]| {
+        let mut command = folder.command(&[&["toolset"], arguments].concat());
+        let output =
+            command.env("HOME", folder.path()).stdin(Stdio::null()).output().await.unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(said).unwrap())
+    };
+    let list: Value = serde_json::from_str(&run(&["list", "--json"]).await.1).unwrap();
+    assert_eq!(list["toolsets"][0]["tools"], json!(["git.echo"]), "the newer file counts: {list}");
+    assert_eq!(list["toolsets"][1]["name"], "web");
+    assert!(!library(&folder).exists(), "reading writes nothing");
+    let (code, said) = run(&["delete", "web", "--yes"]).await;
+    assert!(code == Some(1) && said.contains("`web` is hypertool's, in `"), "{said}");
+    // What is changed is ours from then on, and what is not stays where it is.
+    assert_eq!(run(&["approve", "dev", "--yes"]).await.0, Some(0));
+    let own = read(&library(&folder));
+    assert!(own["dev"]["tools"][0]["refId"].is_string() && own["web"].is_null(), "{own}");
+    assert_eq!(read(&folder.path().join(path)), settings);
+    assert_eq!(run(&["equip", "web"]).await.0, Some(0));
+}
+
+#[tokio::test]
 async fn pins_of_hypertool_are_renewed_when_their_toolset_is_equipped() {
     // HT-38; a hash that matches is upgraded with a note.
     let folder = folder("surface = \"toolset\"", &SERVERS);
@@ -218,7 +252,9 @@ async fn pins_of_hypertool_are_renewed_when_their_toolset_is_equipped() {
         {"namespacedName": "git.echo", "refId": hash, "x-own": 1},
         {"namespacedName": "git.gone", "refId": "00"},
     ]);
-    let saved = json!({"dev": {"name": "dev", "tools": tools, "x-own": 2}});
+    // It is the client's own: the operator's are for a person to approve.
+    let saved = json!({"dev": {"name": "dev", "owner": "", "tools": tools, "x-own": 2},
+        "ops": {"name": "ops", "tools": tools}});
     write(&folder, "data/toolman/toolsets.json", &saved.to_string());
     let mut toolman = folder.start().await;
     let client = &mut toolman.client;
@@ -237,6 +273,10 @@ async fn pins_of_hypertool_are_renewed_when_their_toolset_is_equipped() {
     assert_eq!(renewed["tools"][1]["refId"], "00", "what does not match stays as it is");
     let again = client.call("equip-toolset", json!({"name": "dev"})).await;
     assert_eq!(again["structuredContent"]["warnings"].as_array().unwrap().len(), 1, "{again}");
+    let other = client.call("equip-toolset", json!({"name": "ops"})).await;
+    let warning = other["structuredContent"]["warnings"][0].as_str().unwrap();
+    assert!(warning.ends_with("approve it to pin all of it"), "{warning}");
+    assert_eq!(read(&library(&folder))["ops"]["tools"][0]["refId"], hash);
     assert_eq!(client.call("git_echo", json!({"n": 1})).await["structuredContent"]["n"], 1);
     toolman.client.close().await;
     toolman.ended().await;

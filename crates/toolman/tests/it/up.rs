@@ -49,6 +49,11 @@ impl Up {
         self.child.id().unwrap()
     }
 
+    /// Ends it as nobody could prepare for.
+    pub async fn kill(mut self) {
+        self.child.kill().await.unwrap();
+    }
+
     /// What it has said.
     pub fn banner(&self) -> &str {
         &self.banner

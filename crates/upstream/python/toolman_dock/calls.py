@@ -186,7 +186,7 @@ def worded(error, folder):
 class Limits:
     """Which settings this worker is held to, besides those that every one is, and whose it is; said once, as it starts."""
 
-    settings, namespace = (), ""
+    settings, namespace, program = (), "", "toolman"
 
 
 def limit_met(error):
@@ -194,7 +194,7 @@ def limit_met(error):
     if isinstance(error, KeyError) and is_of_environment(error):
         name = error.args[0]
         return ("; there is no variable `%s`: if it is a secret, name it under `secrets:` in tooldock.yaml, and set it with "
-                "`toolman secrets set %s --scope %s`" % (name, name, Limits.namespace))
+                "`%s secrets set %s --scope %s`" % (name, Limits.program, name, Limits.namespace))
     if isinstance(error, PermissionError):
         return permission_limit(error)
     if isinstance(error, RuntimeError) and str(error) == "can't start new thread":

@@ -14,7 +14,7 @@ from .shim import install
 from .wire import FRAME_BYTES_MAX, Closed, Wire
 
 USAGE = ("usage: worker.py --namespace NS --tools DIR [--call-timeout S] [--result-max BYTES] "
-         "[--socket PATH] [--venv DIR] [--strict] [--held-by sandbox,network]\n")
+         "[--socket PATH] [--venv DIR] [--strict] [--held-by sandbox,network] [--program WORDS]\n")
 PYTHON = "%d.%d.%d" % sys.version_info[:3]
 
 
@@ -26,7 +26,7 @@ def options(arguments):
         if name == "--strict":
             found["strict"] = True
             continue
-        if name not in ("--namespace", "--tools", "--call-timeout", "--result-max", "--socket", "--venv", "--held-by"):
+        if name not in ("--namespace", "--tools", "--call-timeout", "--result-max", "--socket", "--venv", "--held-by", "--program"):
             return None
         if not equals:
             if not rest:
@@ -59,7 +59,7 @@ def run(arguments):
     wire = Wire(fd)
     folder = os.path.abspath(found["tools"])
     Strictness.is_strict = "strict" in found
-    Limits.namespace = found["namespace"]
+    Limits.namespace, Limits.program = found["namespace"], found.get("program", "toolman")
     Limits.settings = tuple(found.get("held-by", "").split(","))
     install()
     loaded = load(folder)

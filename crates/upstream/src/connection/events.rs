@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::{Connection, Listener, Loss, Wire, number};
 use crate::conversation::Problem;
 use crate::error::Error;
-use crate::limits::{ENDPOINT_TIMEOUT, LINE_BYTES_MAX, POST_TIMEOUT, POSTS_MAX};
+use crate::limits::{ENDPOINT_TIMEOUT, LINE_BYTES_MAX, POST_TIMEOUT, POSTS_MAX, TIMEOUT_SETTING};
 use crate::remote::Url;
 use crate::sse::{Decoder, Event};
 use crate::streamable::Streamable;
@@ -70,7 +70,7 @@ impl Connection {
                 Error::Status { upstream, status: response.status.as_u16(), said }
             }
             Some(Err(failure)) => self.failed(failure),
-            None => Error::Timeout { upstream, waited: POST_TIMEOUT },
+            None => Error::Timeout { upstream, waited: POST_TIMEOUT, setting: TIMEOUT_SETTING },
         };
         if let Ok(Message::Request { id, .. }) = rpc::parse(frame)
             && let Some(id) = number(&id)

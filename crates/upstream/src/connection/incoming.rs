@@ -53,7 +53,10 @@ impl Connection {
             Err(rejection) => {
                 self.complain(&rejection.reason, frame);
                 let guess = || guess_id(frame, frame, Direction::Answer);
-                if let Some(id) = rejection.id.or_else(guess).and_then(|id| number(&id)) {
+                let is_broken = rejection.code == Code::PARSE && is_like_an_answer(frame);
+                let about = rejection.id.or_else(guess).and_then(|id| number(&id));
+                let about = about.or_else(|| self.only_call().filter(|_| is_broken));
+                if let Some(id) = about {
                     let upstream = self.0.upstream.clone();
                     self.settle(id, Err(Error::Garbled { upstream, reason: rejection.reason }));
                 }
@@ -63,6 +66,13 @@ impl Connection {
 
     pub(super) fn take(&self, message: Message, frame: &Bytes, source: Source) {
         match message {
+            Message::Response { id, outcome: outcome @ Outcome::Error(_) } if is_null(&id) => {
+                // It could not read the request, and so not its id.
+                match self.only_call() {
+                    Some(id) => _ = self.settle(id, Ok(outcome)),
+                    None => self.complain("it is an error about nothing that was asked", frame),
+                }
+            }
             Message::Response { id, outcome } => {
                 if !number(&id).is_some_and(|id| self.settle(id, Ok(outcome))) {
                     self.complain("it answers nothing that was asked", frame);
@@ -79,6 +89,14 @@ impl Connection {
                 }
             }
         }
+    }
+
+    /// The call under way, if there is only one.
+    fn only_call(&self) -> Option<u64> {
+        let state = self.state();
+        let mut open = state.calls.iter().filter(|(_, call)| call.is_open());
+        let (id, _) = open.next()?;
+        open.next().is_none().then_some(*id)
     }
 
     /// Takes what the server says by itself.
@@ -274,7 +292,18 @@ fn unattributed(method: &str) -> String {
     )
 }
 
-/// Our id; some servers give it back as text.
+/// Our id; some servers give it back as text, or as a number with a point.
 pub(crate) fn number(id: &Raw) -> Option<u64> {
-    std::str::from_utf8(id.as_bytes()).ok()?.trim_matches('"').parse().ok()
+    let text = std::str::from_utf8(id.as_bytes()).ok()?.trim_matches('"');
+    text.parse().ok().or_else(|| text.strip_suffix(".0")?.parse().ok())
+}
+
+pub(super) fn is_null(id: &Raw) -> bool {
+    id.as_bytes() == b"null"
+}
+
+/// Whether what can't be read was rather meant to answer something than printed by mistake.
+pub(super) fn is_like_an_answer(frame: &[u8]) -> bool {
+    let has = |key: &str| memchr::memmem::find(frame, key.as_bytes()).is_some();
+    has("\"jsonrpc\"") && !has("\"method\"")
 }

@@ -13,13 +13,13 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::incoming::{Source, number};
+use super::incoming::{Source, is_like_an_answer, is_null, number};
 use super::{Call, Connection, Listener, Loss, Wire};
 use crate::answer::{Answer, Coming, Flow};
 use crate::error::Error;
 use crate::limits::{
     FAREWELL_MAX, HELD_BYTES_MAX, LAST_POSTS_MAX, LINE_BYTES_MAX, POST_TIMEOUT, POSTS_MAX,
-    REOPEN_DELAY_MAX, REOPEN_DELAY_MIN, RESUME_DELAY_MIN, RESUMES_MAX,
+    REOPEN_DELAY_MAX, REOPEN_DELAY_MIN, RESUME_DELAY_MIN, RESUMES_MAX, TIMEOUT_SETTING,
 };
 use crate::sse::{Decoder, Event, Remainder};
 use crate::streamable::{Streamable, Terms};
@@ -108,6 +108,11 @@ impl Connection {
             Ok(Message::Response { id: theirs, outcome }) if number(&theirs) == Some(id) => {
                 Ok(Answer::Whole(outcome))
             }
+            Ok(Message::Response { id: theirs, outcome: outcome @ Outcome::Error(_) })
+                if is_null(&theirs) =>
+            {
+                Ok(Answer::Whole(outcome))
+            }
             Ok(_) => Err(self.garbled("it is a message that answers something else")),
             Err(rejection) => {
                 // First hidden, then cut: half a value is one, too.
@@ -188,11 +193,17 @@ impl Connection {
             Ok(Message::Response { id: theirs, outcome }) if number(&theirs) == Some(id) => {
                 return Ok(Some(outcome));
             }
+            // It could not read the request, and so not its id.
+            Ok(Message::Response { id: theirs, outcome: outcome @ Outcome::Error(_) })
+                if is_null(&theirs) =>
+            {
+                return Ok(Some(outcome));
+            }
             Ok(message) => self.take(message, &data, Source::Answer(id)),
             Err(rejection) => {
                 let guess = || guess_id(&data, &data, Direction::Answer);
                 let about = rejection.id.or_else(guess).and_then(|id| number(&id));
-                if about == Some(id) {
+                if about == Some(id) || about.is_none() && is_like_an_answer(&data) {
                     return Err(self.garbled(&rejection.reason));
                 }
                 self.complain(&rejection.reason, &data);
@@ -227,7 +238,7 @@ impl Connection {
             return Ok(outcome);
         }
         if status.is_success() {
-            return Err(self.garbled(&format!("HTTP status {} without one", status.as_u16())));
+            return Err(self.garbled(&format!("HTTP status {} without a message", status.as_u16())));
         }
         let said = web::shown(&self.0.listener.veil.over_text(&body));
         Err(Error::Status { upstream, status: status.as_u16(), said })
@@ -238,7 +249,8 @@ impl Connection {
         let response = timeout(POST_TIMEOUT, http.post(&frame)).await;
         let Ok(response) = response else {
             let upstream = self.0.upstream.clone();
-            return Err(Error::Timeout { upstream, waited: POST_TIMEOUT });
+            let (waited, setting) = (POST_TIMEOUT, TIMEOUT_SETTING);
+            return Err(Error::Timeout { upstream, waited, setting });
         };
         let response = response.map_err(|failure| self.failed(failure))?;
         // Some say 200 or 204 where 202 is meant.
@@ -260,7 +272,7 @@ impl Connection {
             Failure::Broken(reason) => {
                 Error::Down { upstream, reason: format!("broke the connection: {reason}") }
             }
-            Failure::Malformed(fault) => self.garbled(&fault.to_string()),
+            Failure::Malformed(fault) => Error::Malformed { upstream, reason: fault.to_string() },
             Failure::TooLarge => Error::TooLarge { upstream, limit: LINE_BYTES_MAX },
         }
     }

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{Call, Connection, Loss, Shared, State, Wire};
 use crate::error::Error;
-use crate::limits::{CALL_TOTAL_MAX, CALLS_MAX};
+use crate::limits::{CALL_TOTAL_MAX, CALLS_MAX, TIMEOUT_SETTING};
 use crate::python::protocol;
 use crate::relay::Relay;
 
@@ -173,7 +173,7 @@ impl Connection {
             waiting.settle(Err(if is_total {
                 Error::Unfinished { upstream, waited: CALL_TOTAL_MAX }
             } else {
-                Error::Timeout { upstream, waited: waiting.timeout }
+                Error::Timeout { upstream, waited: waiting.timeout, setting: TIMEOUT_SETTING }
             }));
         }
         state.next_look = next;

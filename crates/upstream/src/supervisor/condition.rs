@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Phase, Restart, Upstream};
+use crate::error::Error;
 use crate::launch::Launch;
 use crate::limits::{CRASHES_MAX, REOPEN_DELAY_MAX, RESTART_DELAY_MIN};
 
@@ -43,7 +44,7 @@ impl Upstream {
                 ("flawed", Some(format!("is flawed: {}", status.problems.join("; "))))
             }
             Phase::Installing => ("installing", Some(self.delay())),
-            Phase::Starting => ("starting", Some("has not answered yet".to_owned())),
+            Phase::Starting => ("starting", Some(self.start_under_way())),
             Phase::Late => ("late", Some(self.lateness())),
             Phase::Waiting { reason } if status.failures >= CRASHES_MAX => {
                 ("crash-loop", Some(reason))
@@ -64,13 +65,44 @@ impl Upstream {
         [vec![waits.to_owned()], self.status().problems].concat().join("; ")
     }
 
+    fn start_under_way(&self) -> String {
+        let listed =
+            if self.is_stale() { "; what it offered last is listed until it does" } else { "" };
+        format!("has not answered yet{listed}")
+    }
+
     fn lateness(&self) -> String {
         let waited = self.settings().startup_timeout;
-        let stderr = self.stderr();
-        let words = if stderr.is_empty() { "nothing".into() } else { format!("\n{stderr}") };
         format!(
-            "has not answered within {waited:?}; see its command, or raise `startup_timeout`; it wrote to stderr: {words}"
+            "has not answered within {waited:?}; see its command, or raise `startup_timeout`; it wrote to stderr: {}",
+            self.said()
         )
+    }
+
+    fn said(&self) -> String {
+        match self.stderr() {
+            text if text.is_empty() => "nothing".to_owned(),
+            text => format!("\n{text}"),
+        }
+    }
+
+    /// What is told of the upstream to who wants to use it while it is not there.
+    pub(super) fn down(&self) -> Error {
+        let reason = match self.status().phase {
+            Phase::Waiting { reason } => {
+                let end = if reason.contains('\n') { "\n" } else { "; " };
+                format!("{reason}{end}it will be tried again")
+            }
+            Phase::Down { reason } | Phase::LeftOut { reason } => reason,
+            Phase::Resting => "is not started, as nobody needs it".into(),
+            Phase::Installing => "is not ready: its packages are being installed; try again".into(),
+            Phase::Starting => {
+                format!("is still starting; try again later; it wrote to stderr: {}", self.said())
+            }
+            Phase::Late => self.lateness(),
+            Phase::Ready => "has not answered yet".into(),
+        };
+        Error::Down { upstream: self.name().clone(), reason }
     }
 
     /// What becomes of the upstream after so many crashes in a row: its phase, and when to try

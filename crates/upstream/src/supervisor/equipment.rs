@@ -74,6 +74,7 @@ impl Upstream {
     /// Says why the server was not started, and waits until that may be another; `false` if it is to stop.
     pub(super) async fn await_secrets(&self, reason: String, mark: Option<Mark>) -> bool {
         tracing::error!(upstream = %self.name(), "{reason}");
+        self.withdraw(false);
         self.set_phase(Phase::Down { reason });
         let changed = async {
             let Some((store, mark)) = self.0.spawner.secrets().zip(mark) else {

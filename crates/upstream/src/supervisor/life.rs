@@ -2,27 +2,21 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use mcp::abilities::Abilities;
-use mcp::items::Inventory;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::equipment::{Equipped, Relief};
+use super::lists::Lists;
 use super::{Event, Phase, Upstream};
-use crate::connection::{Connection, Heard, Listener, Loss, jittered};
-use crate::conversation::{Introduction, Problem, introduce, read_lists};
+use crate::connection::{Connection, Heard, Listener, Loss};
+use crate::conversation::{Introduction, Problem, introduce};
 use crate::hearing;
 use crate::launch::{Launch, Process};
-use crate::limits::{
-    DRAIN_MAX, EXIT_CODE_MAX, HEALTHY_AFTER, LIST_AGE_MIN, REOPEN_DELAY_MAX, STARTUP_LATE_MAX,
-};
+use crate::limits::{DRAIN_MAX, EXIT_CODE_MAX, HEALTHY_AFTER, REOPEN_DELAY_MAX};
 use crate::meeting::{Met, Stranger};
 use crate::remote::Remote;
 use crate::stderr::StderrTail;
-
-/// The capabilities that lists belong to.
-const CAPABILITIES: [&str; 3] = ["tools", "resources", "prompts"];
 
 impl Upstream {
     /// From start to end. Afterwards nothing of it is offered any more.
@@ -44,10 +38,8 @@ impl Upstream {
     /// The life of a server that is ours to start.
     async fn live_below(&self, equipped: &Equipped) -> Life {
         let began = Instant::now();
-        if self.is_worker() {
-            // Whoever calls it now waits for it.
-            self.0.status.send_modify(|status| status.phase = Phase::Starting);
-        }
+        // Whoever calls it now waits for it.
+        self.0.status.send_modify(|status| status.phase = Phase::Starting);
         let started = match self.0.spawner.start(&equipped.launch, &self.0.settings.context) {
             Ok(started) => started,
             Err(error) => {
@@ -80,10 +72,11 @@ impl Upstream {
             })
             .await;
         }
+        let end_is_wanted = end.is_none();
         let reason = end.map(|end| with_last_words(&end, &tail));
         let was_of_use = connection.answered() > 0
             || began.elapsed() > HEALTHY_AFTER && self.0.connection.load().is_some();
-        self.withdraw();
+        self.withdraw(end_is_wanted);
         if is_replaced {
             self.relieve(connection, process);
             return Life { reason, was_of_use, is_renewed: false, remains: None };
@@ -116,7 +109,7 @@ impl Upstream {
             tracing::info!(upstream = %self.name(), "has forgotten the session; opening another");
             return Life { reason: None, was_of_use, is_renewed: true, remains: None };
         }
-        self.withdraw();
+        self.withdraw(end.is_none());
         let last_word = end.clone().unwrap_or_else(|| "is being stopped".into());
         if let (Some(connection), true) = (&connection, is_replaced) {
             self.relieve(Connection::clone(connection), None);
@@ -131,15 +124,6 @@ impl Upstream {
             self.0.manner.store(None);
         }
         Life { reason: end, was_of_use, is_renewed: false, remains: None }
-    }
-
-    /// Takes back all that was offered.
-    fn withdraw(&self) {
-        self.0.connection.store(None);
-        // What a worker offers stands in its files, whether or not it runs.
-        if !self.is_worker() {
-            self.0.inventory.store(Arc::default());
-        }
     }
 
     pub(super) fn listener(&self) -> Listener {
@@ -161,6 +145,7 @@ impl Upstream {
     }
 
     async fn meet(&self, connection: &Connection) -> Result<(Connection, Introduction), String> {
+        let wait = self.0.settings.handshake_timeout;
         if let Launch::Worker(_) = self.0.settings.launch {
             let met = async {
                 tokio::select! {
@@ -171,12 +156,12 @@ impl Upstream {
                     loss = connection.lost() => Err(worded(loss)),
                 }
             };
-            let late = |_| Err(format!("was not ready within {STARTUP_LATE_MAX:?}"));
-            return timeout(STARTUP_LATE_MAX, met).await.unwrap_or_else(late);
+            let late = |_| Err(format!("was not ready within {wait:?}"));
+            return timeout(wait, met).await.unwrap_or_else(late);
         }
         let era = self.0.settings.era;
         let abilities = self.0.spawner.abilities().await;
-        let introduction = introduce(connection, era, abilities, STARTUP_LATE_MAX).await;
+        let introduction = introduce(connection, era, abilities, wait).await;
         let introduction = introduction.map_err(|problem| match problem {
             Problem::Itself => self.leave_out(),
             problem => format!("can't be used: {problem}"),
@@ -210,7 +195,7 @@ impl Upstream {
             known: self.0.manner.load().as_deref().copied(),
             listener: &|| self.listener(),
         };
-        let met = stranger.meet(STARTUP_LATE_MAX).await;
+        let met = stranger.meet(self.0.settings.handshake_timeout).await;
         let Met { connection, introduction, manner } = met.map_err(|problem| match problem {
             Problem::Gone(reason) => format!("{reason}; see whether it runs at {}", remote.url),
             problem => format!("can't be used: {problem}"),
@@ -237,19 +222,17 @@ impl Upstream {
                 acquaintance.await
             }
         };
-        let Acquaintance { connection, introduction, inventory, age, problems } = match acquaintance
-        {
+        let Acquaintance { connection, introduction, lists, flaws } = match acquaintance {
             Ok(acquaintance) => acquaintance,
             Err(problem) => return problem,
         };
         // Before anybody can call it.
-        self.note_lost(&connection, &inventory);
+        self.note_lost(&connection, &lists.inventory);
+        self.offer(&introduction, &lists.inventory);
+        self.keep();
         let former = self.0.connection.swap(Some(Arc::new(connection.clone())));
-        // The same stays the same, so that nobody is told of a change.
-        if *self.0.inventory.load_full() != inventory {
-            self.0.inventory.store(Arc::new(inventory.clone()));
-        }
         self.note_worker(&connection).await;
+        let problems = flaws.iter().cloned().chain(lists.problems()).collect();
         self.0.status.send_modify(|status| {
             status.phase = Phase::Ready;
             status.introduction = Some(introduction.clone());
@@ -267,45 +250,8 @@ impl Upstream {
         };
         tokio::select! {
             loss = connection.lost() => worded(loss),
-            never = Box::pin(self.follow_lists(&connection, &introduction, inventory, age)) => match never {},
+            never = Box::pin(self.follow_lists(&connection, &introduction, lists, flaws)) => match never {},
             never = hearing => match never {},
-        }
-    }
-
-    /// Reads lists again whenever they change, for ever.
-    async fn follow_lists(
-        &self,
-        connection: &Connection,
-        introduction: &Introduction,
-        mut inventory: Inventory,
-        mut age: Option<Duration>,
-    ) -> Infallible {
-        loop {
-            let grown_old = async {
-                match age {
-                    Some(age) => sleep(jittered(age.max(LIST_AGE_MIN))).await,
-                    None => std::future::pending().await,
-                }
-            };
-            let changed = tokio::select! {
-                changed = connection.changed_lists() => changed,
-                () = grown_old => CAPABILITIES.into_iter().collect(),
-            };
-            age = None;
-            for capability in changed {
-                let read = read_lists(connection, introduction, capability, &mut inventory);
-                match read.await {
-                    Ok(lasts) => age = lasts.into_iter().chain(age).min(),
-                    Err(problem) => {
-                        tracing::warn!(upstream = %self.name(), "kept the old {capability}: {problem}");
-                    }
-                }
-            }
-            self.leave_admitted(&mut inventory);
-            if *self.0.inventory.load_full() != inventory {
-                self.0.inventory.store(Arc::new(inventory.clone()));
-                self.tell_changed();
-            }
         }
     }
 
@@ -317,29 +263,14 @@ impl Upstream {
     ) -> Result<Acquaintance, String> {
         let (connection, mut introduction) = meeting.await?;
         let unfinished = connection.close_on_drop();
-        let mut inventory = Inventory::default();
-        let mut problems = Vec::new();
-        let mut age = None;
-        for capability in CAPABILITIES {
-            let read = read_lists(&connection, &introduction, capability, &mut inventory);
-            match read.await {
-                Ok(lasts) => age = lasts.into_iter().chain(age).min(),
-                Err(Problem::MethodNotFound { method }) => {
-                    tracing::info!(upstream = %self.name(), "declares {capability}, but knows no `{method}`");
-                    introduction.unimplemented.push(capability);
-                }
-                Err(problem) => {
-                    tracing::warn!(upstream = %self.name(), "has no {capability}: {problem}");
-                    problems.push(format!("its {capability} can't be read: {problem}"));
-                }
-            }
-        }
-        if let Launch::Worker(worker) = &equipped.launch {
-            problems.extend(worker.all_faults(&connection.faults()));
-        }
-        self.leave_admitted(&mut inventory);
+        let mut lists = Lists::read(self, &connection, &mut introduction).await;
+        let flaws = match &equipped.launch {
+            Launch::Worker(worker) => worker.all_faults(&connection.faults()),
+            Launch::Command(_) | Launch::BuiltIn(_) | Launch::Url(_) => Vec::new(),
+        };
+        self.leave_admitted(&mut lists.inventory);
         unfinished.disarm();
-        Ok(Acquaintance { connection, introduction, inventory, age, problems })
+        Ok(Acquaintance { connection, introduction, lists, flaws })
     }
 }
 
@@ -347,10 +278,9 @@ impl Upstream {
 struct Acquaintance {
     connection: Connection,
     introduction: Introduction,
-    inventory: Inventory,
-    /// After which time the lists may be other ones without notice.
-    age: Option<Duration>,
-    problems: Vec<String>,
+    lists: Lists,
+    /// What is wrong with it besides.
+    flaws: Vec<String>,
 }
 
 /// One life of a server, when it is over.

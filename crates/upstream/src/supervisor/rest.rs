@@ -33,6 +33,15 @@ impl Upstream {
         });
     }
 
+    /// The same for who only wants to have it listed: a server that rests, and whose lists are known, goes on
+    /// resting.
+    pub fn need_lists(&self, are_needed: bool) {
+        let rests = matches!(self.0.status.borrow().phase, Phase::Resting);
+        if !(are_needed && rests && self.is_stale()) {
+            self.need(are_needed);
+        }
+    }
+
     /// Waits until the server is needed; `false` if it is to stop instead.
     pub(super) async fn is_needed(&self) -> bool {
         if !rests_at_first(&self.0.settings) {

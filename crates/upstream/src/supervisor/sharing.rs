@@ -16,7 +16,7 @@ use crate::limits::APART_MAX;
 use crate::relay::Relay;
 
 /// Who shares a conversation with the server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SessionChoice {
     /// All clients, until the server asks something of one. From then on further clients have their own, as far as
     /// there is room.

@@ -8,12 +8,12 @@ use mcp::items::Inventory;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout};
 
-use super::{Phase, Settings, Upstream};
+use super::{Settings, Upstream};
 use crate::confine::SANDBOX_SAID;
 use crate::connection::{Call, Connection};
 use crate::error::Error;
 use crate::launch::Launch;
-use crate::limits::{FIRST_LINE_MAX, WORKER_RETURN_MAX};
+use crate::limits::FIRST_LINE_MAX;
 use crate::printed::Printed;
 use crate::python::Rate;
 use crate::python::protocol::{Failure, ToolFault};
@@ -139,7 +139,7 @@ impl Upstream {
     }
 
     /// Takes off a call's time what it has waited, if anything is left then; moments do not count.
-    fn take_off(&self, began: Instant, call: &mut Call<'_>) -> Result<(), Error> {
+    pub(super) fn take_off(&self, began: Instant, call: &mut Call<'_>) -> Result<(), Error> {
         let waited = began.elapsed();
         if waited >= MOMENT {
             call.timeout = call.timeout.saturating_sub(waited);
@@ -147,9 +147,14 @@ impl Upstream {
         if call.timeout.is_zero() { Err(self.late()) } else { Ok(()) }
     }
 
-    fn late(&self) -> Error {
-        let (upstream, waited) = (self.name().clone(), self.0.settings.call_timeout);
-        Error::Timeout { upstream, waited }
+    pub(super) fn late(&self) -> Error {
+        self.overdue(self.0.settings.call_timeout)
+    }
+
+    /// A call that was waited for in vain, with the setting that says for how long.
+    pub(super) fn overdue(&self, waited: Duration) -> Error {
+        let setting = self.settings().timeout_setting;
+        Error::Timeout { upstream: self.name().clone(), waited, setting }
     }
 
     /// Waits for the right to call; what that takes is taken off the call's time.
@@ -173,47 +178,6 @@ impl Upstream {
         self.take_off(began, call)?;
         // It is never closed.
         waiting.map(|permit| Turn { _permit: permit.ok() }).map_err(|_| self.late())
-    }
-
-    /// Starts a worker that rests, and waits for one that is being started or has just ended: no longer than the call
-    /// may take, of whose time it is taken off.
-    pub(super) async fn awoken(&self, call: &mut Call<'_>) -> Result<Arc<Connection>, Error> {
-        self.need(true);
-        let began = Instant::now();
-        let (startup, left) = (self.0.settings.startup_timeout, call.timeout);
-        let late = || if left < startup { self.late() } else { self.down() };
-        tokio::select! {
-            back = timeout(startup.min(left), self.back()) => {
-                let connection = back.unwrap_or_else(|_| Err(late()))?;
-                self.take_off(began, call)?;
-                Ok(connection)
-            }
-            () = self.0.stopped.cancelled() => {
-                let (upstream, reason) = (self.name().clone(), "was replaced; try again".into());
-                Err(Error::Down { upstream, reason })
-            }
-        }
-    }
-
-    async fn back(&self) -> Result<Arc<Connection>, Error> {
-        let mut status = self.0.status.subscribe();
-        loop {
-            let phase = status.borrow_and_update().phase.clone();
-            if let Some(connection) = self.0.connection.load_full() {
-                return Ok(connection);
-            }
-            // One that has ended comes back within moments, unless it ends again and again.
-            let patience = match phase {
-                Phase::Resting | Phase::Starting | Phase::Late => self.0.settings.startup_timeout,
-                Phase::Ready | Phase::Waiting { .. } => WORKER_RETURN_MAX,
-                Phase::Installing | Phase::Down { .. } | Phase::LeftOut { .. } => {
-                    return Err(self.down());
-                }
-            };
-            if !matches!(timeout(patience, status.changed()).await, Ok(Ok(()))) {
-                return Err(self.down());
-            }
-        }
     }
 }
 

@@ -35,8 +35,9 @@ fn words(name: &str) -> (&'static str, &'static str) {
     match name {
         "list-available-tools" => (
             "List available tools",
-            "All tools of all servers, by server, with the two ids by which `build-toolset` takes them and an \
-             estimate of what each costs in tokens.",
+            "The tools of all servers, by server, with the two ids by which `build-toolset` takes them and an \
+             estimate of what each costs in tokens. They come in pages: pass `nextCursor` as `cursor` for the \
+             next one, or narrow the list with `query` and `server`.",
         ),
         "build-toolset" => (
             "Build a toolset",
@@ -77,6 +78,15 @@ fn input(name: &str) -> Value {
     let toolset = json!({"type": "string", "pattern": "^[a-z0-9-]+$", "minLength": 2, "maxLength": 50,
         "description": "Lowercase letters, digits and hyphens"});
     let (properties, required) = match name {
+        "list-available-tools" => (
+            json!({"query": {"type": "string", "description": "Words in the name or the description"},
+                "server": {"type": "string", "description": "Only tools of this server"},
+                "limit": {"type": "integer", "minimum": 1, "maximum": 500, "default": 50},
+                "cursor": {"type": "string", "description": "`nextCursor` of the page before"},
+                "full": {"type": "boolean", "default": false,
+                    "description": "Whole descriptions and all names"}}),
+            json!([]),
+        ),
         "build-toolset" => (
             json!({"name": toolset,
                 "tools": {"type": "array", "items": tool, "minItems": 1, "maxItems": 100},
@@ -110,7 +120,7 @@ fn output(name: &str) -> Value {
     let (properties, required) = match name {
         "list-available-tools" => (
             json!({"summary": {"type": "object"}, "toolsByServer": objects(),
-                "context": {"type": "object"}}),
+                "context": {"type": "object"}, "nextCursor": text()}),
             json!(["summary", "toolsByServer", "context"]),
         ),
         "list-saved-toolsets" => (

@@ -6,7 +6,7 @@ use mcp::items::{Inventory, Kind};
 use mcp::rpc::Raw;
 use serde_json::{Value, json};
 
-use super::{Resolution, State, changes};
+use super::{Manner, Resolution, State, changes};
 use crate::scope::Scope;
 use crate::snapshot::{Catalog, Rules};
 use crate::surface::Surface;
@@ -24,6 +24,10 @@ fn catalog(servers: &[(&str, &[Value])]) -> Arc<Catalog> {
         })
         .collect();
     Arc::new(assemble_of(&offered, &Rules::default(), &Scope::of(Surface::Filter)))
+}
+
+fn manner(allows_stale: bool) -> Manner {
+    Manner { allows_stale, hides_names: false }
 }
 
 fn tool(name: &str) -> Value {
@@ -47,7 +51,7 @@ fn pinned(catalog: &Catalog, place: usize) -> Reference {
 
 fn resolve(catalog: &Catalog, reference: Reference, allows_stale: bool) -> Resolution {
     let toolset = Toolset { references: vec![reference], ..Toolset::default() };
-    Resolution::of(&toolset, catalog, |_| true, allows_stale)
+    Resolution::of(&toolset, catalog, |_| true, manner(allows_stale))
 }
 
 #[track_caller]
@@ -116,7 +120,7 @@ fn ids_that_disagree_or_are_gone_are_told() {
     check(&moved, &log, State::Missing, "`git.log` is not there; it is left out");
     let all = Toolset { references: vec![log, status], ..Toolset::default() };
     let half = catalog(&[("git", &[tool("status")])]);
-    let resolution = Resolution::of(&all, &half, |_| true, false);
+    let resolution = Resolution::of(&all, &half, |_| true, manner(false));
     assert_eq!((resolution.len(), resolution.warnings.len()), (1, 1), "the rest works");
 }
 
@@ -124,7 +128,7 @@ fn ids_that_disagree_or_are_gone_are_told() {
 fn what_does_not_count_is_not_there() {
     let catalog = catalog(&[("git", &[tool("log")])]);
     let toolset = Toolset { references: vec![pinned(&catalog, 0)], ..Toolset::default() };
-    let resolution = Resolution::of(&toolset, &catalog, |_| false, true);
+    let resolution = Resolution::of(&toolset, &catalog, |_| false, manner(true));
     assert_eq!(resolution.findings[0].state, State::Missing);
 }
 
@@ -203,14 +207,14 @@ fn hash_of_hypertool_is_accepted_and_upgraded() {
         definition: None,
     };
     let toolset = Toolset { references: vec![reference("git.log")], ..Toolset::default() };
-    let resolution = Resolution::of(&toolset, &now, |_| true, false);
+    let resolution = Resolution::of(&toolset, &now, |_| true, manner(false));
     assert_eq!(resolution.findings[0].state, State::Resolved);
     let note = "`git.log` is pinned by a hash of hypertool, which leaves out its description; \
         approve it to pin all of it";
     assert_eq!(resolution.warnings, [note]);
     let upgraded = resolution.upgraded(&toolset, &now).unwrap();
     assert_eq!(upgraded.references, [pinned(&now, 1)]);
-    let again = Resolution::of(&upgraded, &now, |_| true, false);
+    let again = Resolution::of(&upgraded, &now, |_| true, manner(false));
     assert!(again.warnings.is_empty() && again.upgraded(&upgraded, &now).is_none());
     // It is the hash of that tool, and of no other.
     let other = resolve(&now, reference("git.diff"), false);
@@ -219,4 +223,33 @@ fn hash_of_hypertool_is_accepted_and_upgraded() {
     changed["inputSchema"]["properties"]["x"]["minimum"] = json!(1);
     let changed = catalog(&[("git", &[changed])]);
     assert_eq!(resolve(&changed, reference("git.log"), false).findings[0].state, State::Withheld);
+}
+
+#[test]
+fn what_is_hidden_is_counted_and_not_named() {
+    let catalog = catalog(&[("git", &[tool("log"), tool("push")]), ("vault", &[tool("open")])]);
+    let mut references: Vec<_> = (0..3).map(|place| pinned(&catalog, place)).collect();
+    // Both ids are of tools, but of two; the one of the name is hidden.
+    references[1].ref_id = references[0].ref_id.clone();
+    references[1].name = references[2].name.clone();
+    let lost = Reference { name: Some("vault.lost".into()), ..Reference::default() };
+    references.push(lost);
+    let toolset = Toolset { references, ..Toolset::default() };
+    let counts = |item: &crate::snapshot::Item| item.origin.upstream.as_str() == "git";
+    let hiding = Manner { allows_stale: false, hides_names: true };
+    let resolution = Resolution::of(&toolset, &catalog, counts, hiding);
+    let told = format!(
+        "{:?} {:?}",
+        resolution.warnings,
+        resolution.findings.iter().map(|finding| &finding.reference.name).collect::<Vec<_>>()
+    );
+    assert!(!told.contains("vault"), "{told}");
+    assert_eq!(resolution.unnamed, 2);
+    assert_eq!(resolution.findings[1].state, State::Withheld);
+    assert!(
+        resolution
+            .warnings
+            .contains(&"2 of its tools are not available; they are left out".to_owned()),
+        "{told}"
+    );
 }

@@ -24,8 +24,8 @@ fn place_and_file_stand_before_the_problem() {
 
 /// What there can be at the top.
 const TOP: &str = "`active_toolsets`, `agent_policies`, `agents`, `allow_stale_refs`, `audit`, \
-    `clients`, `default_access`, `default_policy`, `dock`, `endpoints`, `exposed_tools`, `exposure_policy`, `http`, `inactive`, `performance_settings`, \
-    `permissions`, `require_agent`, `requires`, `routes`, `security_settings`, `servers`, `session_context`, `startup`, `surface`, \
+    `clients`, `default_access`, `default_policy`, `distinguish_clients`, `dock`, `endpoints`, `exposed_tools`, `exposure_policy`, `http`, `inactive`, `performance_settings`, \
+    `permissions`, `require_agent`, `requires`, `routes`, `security_settings`, `selection`, `servers`, `session_context`, `startup`, `surface`, \
     `task_based_tool_selection`, `tokens`, `toolsets`, `unlisted_calls`, `uri_style`";
 
 #[test]
@@ -66,7 +66,7 @@ fn unknown_key_is_answered_with_the_nearest_or_all() {
     check_server(
         "binary = 'tools'",
         "3:1: unknown key `binary` in `[[servers]]`; known are `args`, `command`, `cwd`, \
-         `description`, `enabled`, `env`, `era`, `headers`, `idle_timeout`, `lazy`, `name`, `namespace`, `python`, `restart`, \
+         `description`, `enabled`, `env`, `era`, `handshake_timeout`, `headers`, `idle_timeout`, `lazy`, `name`, `namespace`, `python`, `restart`, \
          `restart_delay_max`, `session`, `startup_timeout`, `timeout`, `transport`, `type`, `url`",
     );
 }
@@ -115,11 +115,11 @@ fn unknown_words_are_answered_with_the_known_ones() {
     );
     check_top(
         "inactive = 'shown'",
-        "1:12: `inactive` is `shown`; it must be `auto` or `hidden` or `stub`",
+        "1:12: `inactive` is `shown`; it must be `auto`, `hidden` or `stub`",
     );
     check_top(
         "clients.codex.lists = 'never'",
-        "1:23: `lists` is `never`; it must be `once` or `late` or `at-once`",
+        "1:23: `lists` is `never`; it must be `once`, `late` or `at-once`",
     );
     check_top(
         "clients.codex.list = 'once'",

@@ -43,9 +43,11 @@ async fn tool_whose_name_another_file_has_is_told_once_with_its_line() {
 async fn variable_that_is_not_set_is_told_with_the_way_to_set_it() {
     let text = "import os\nfrom fastmcp.tools import tool\n\n@tool\ndef look() -> str:\n    \"\"\"Look.\"\"\"\n    return os.environ['MY_KEY']\n\n@tool\ndef write() -> None:\n    \"\"\"Write.\"\"\"\n    open('/etc/passwd', 'a')\n";
     let data = Data::new(&[("a/t.py", text)]);
-    let dock = Dock::start(&data).await;
+    let inside = [("TOOLMAN_EXEC", "docker exec -it m")];
+    let dock = Dock::start_with(&data, &inside).await;
     let answer = dock.call("a", "look", &json!({})).await;
-    assert!(answer.body.contains("toolman secrets set MY_KEY --scope a"), "{answer:?}");
+    let command = "`docker exec -it m toolman secrets set MY_KEY --scope a`";
+    assert!(answer.body.contains(command), "{answer:?}");
     let answer = dock.call("a", "write", &json!({})).await;
     assert!(answer.body.contains("name the path under `write`"), "{answer:?}");
 }

@@ -53,6 +53,7 @@ fn compose_file_has_two_services_over_one_volume() {
     assert_eq!(file["networks"]["internal"]["internal"], true, "it leads nowhere else");
     let told = manager["environment"]["TOOLMAN_EXEC"].as_str().unwrap();
     assert!(told.ends_with(manager["container_name"].as_str().unwrap()), "{told}");
+    assert_eq!(services["toolman-core"]["environment"]["TOOLMAN_EXEC"], told);
     assert!(file["networks"]["internal"]["ipam"]["config"][0]["subnet"].is_string());
     assert!(file["volumes"]["data"].is_null() || file["volumes"]["data"].is_object());
     let is_targeted = |service: &str, stage: &str| services[service]["build"]["target"] == stage;
