@@ -41,7 +41,7 @@ pub fn read(top: &mut Section<'_>, faults: &mut Faults<'_>) -> Profiles {
     let told_apart = told_apart.and_then(|value| value.choice(&TOLD_APART, faults));
     let overrides = top.get("clients").map(|value| overrides(&value, faults)).unwrap_or_default();
     let told_apart = told_apart.unwrap_or_default();
-    Profiles { overrides: overrides.into(), selection, told_apart, ..Profiles::default() }
+    Profiles { overrides: overrides.into(), selection, told_apart }
 }
 
 fn overrides(value: &Value<'_>, faults: &mut Faults<'_>) -> Vec<Override> {
