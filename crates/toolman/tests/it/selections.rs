@@ -205,8 +205,8 @@ async fn clients_of_one_token_can_be_told_apart() {
     let up = Up::start(&folder(&by_name, &SERVERS)).await;
     Web::alone(&up, ADA, "/mcp", "cursor").activate("git_echo").await;
     assert_eq!(Web::open_as(&up, ADA, "/mcp", "cursor").await.tools().await, ["git_echo"]);
-    assert!(Web::open_as(&up, ADA, "/mcp", "codex").await.tools().await.is_empty());
-    assert!(Web::alone(&up, ADA, "/mcp", "codex").tools().await.is_empty());
+    assert!(Web::open_as(&up, ADA, "/mcp", "editor").await.tools().await.is_empty());
+    assert!(Web::alone(&up, ADA, "/mcp", "editor").tools().await.is_empty());
     assert!(Web::alone(&up, BOB, "/mcp", "cursor").tools().await.is_empty());
     drop(up);
     let by_id = format!("distinguish_clients = \"id\"\n{TOKENS}");
