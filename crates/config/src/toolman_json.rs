@@ -33,15 +33,8 @@ pub fn read(
     // A file of a client, which keeps more in it than servers.
     let is_shared = clients::is_meant(table, surroundings.file);
     let folder = clients::folder(surroundings.folder);
-    let path = |path: &Path| Some(path.to_str()?.to_owned());
     let environment = |name: &str| {
-        (surroundings.environment)(name).or_else(|| match name {
-            "workspaceFolder" => path(&folder),
-            "workspaceFolderBasename" => path(Path::new(folder.file_name()?)),
-            "userHome" => (surroundings.environment)("HOME"),
-            "pathSeparator" => Some("/".to_owned()),
-            _ => None,
-        })
+        (surroundings.environment)(name).or_else(|| known_to_clients(name, &folder, surroundings))
     };
     let shared =
         Surroundings { file: surroundings.file, folder: &folder, environment: &environment };
@@ -91,14 +84,7 @@ pub fn read(
         servers.push(server);
     }
     let mut config = tools_toml::rest(top, (servers, Vec::new()), usual, surroundings, faults);
-    let hidden = client.map(|client| client.hidden).unwrap_or_default();
-    if let Ok(patterns) = Patterns::parse(&hidden)
-        && !patterns.is_empty()
-    {
-        let dangerous = config.rulebook.policies.dangerous.get_or_insert_default();
-        dangerous.at = format!("{} excludeTools", dangerous.at).trim_start().into();
-        dangerous.patterns = dangerous.patterns.or(&patterns);
-    }
+    hide(&client.map(|client| client.hidden).unwrap_or_default(), &mut config);
     if !exposed.is_empty() {
         // Servers that say nothing show all that they have, as these files mean it.
         let policies = &mut config.rulebook.policies;
@@ -108,6 +94,29 @@ pub fn read(
         }
     }
     Config { session_context, performance, ..config }
+}
+
+/// What clients know by a name that is no variable.
+fn known_to_clients(name: &str, folder: &Path, surroundings: &Surroundings<'_>) -> Option<String> {
+    let text = |path: &Path| path.to_str().map(str::to_owned);
+    match name {
+        "workspaceFolder" => text(folder),
+        "workspaceFolderBasename" => text(Path::new(folder.file_name()?)),
+        "userHome" => (surroundings.environment)("HOME"),
+        "pathSeparator" => Some("/".to_owned()),
+        _ => None,
+    }
+}
+
+/// Tools that a client hides are outside of every ceiling.
+fn hide(tools: &[String], config: &mut Config) {
+    if let Ok(patterns) = Patterns::parse(tools)
+        && !patterns.is_empty()
+    {
+        let dangerous = config.rulebook.policies.dangerous.get_or_insert_default();
+        dangerous.at = format!("{} excludeTools", dangerous.at).trim_start().into();
+        dangerous.patterns = dangerous.patterns.or(&patterns);
+    }
 }
 
 /// The gateway elsewhere of a `client-config.json`, whose address is in the environment, and what is to be

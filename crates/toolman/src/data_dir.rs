@@ -197,3 +197,14 @@ pub fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.sync_all()?;
     std::fs::rename(&fresh, path)
 }
+
+/// Files that lie where somebody may think that they are read.
+pub fn ignored(cli: &Cli, has_file: bool) -> Vec<String> {
+    let data = cli.data_dir.is_some().then(|| folder(cli).ok()).flatten();
+    let here = (!has_file).then(PathBuf::new);
+    let names = ["config.yaml", "config.yml"];
+    let files = data.into_iter().chain(here).flat_map(|folder| names.map(|name| folder.join(name)));
+    let files = files.filter(|file| file.is_file());
+    let words = "is not read; settings are in `tools.toml`, in the `tooldock.yaml` of a folder, or in the environment";
+    files.map(|file| format!("{}: {words}", file.display())).collect()
+}

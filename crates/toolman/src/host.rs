@@ -246,7 +246,9 @@ impl Plan {
     }
 
     pub async fn start(mut self, cli: &Cli) -> Result<Host, Misuse> {
-        let warnings = [ignored(cli), std::mem::take(&mut self.warnings)].concat();
+        let warnings =
+            [data_dir::ignored(cli, file(cli).is_some()), std::mem::take(&mut self.warnings)]
+                .concat();
         let has_report = matches!(cli.command, Some(Command::Check(_)));
         for warning in warnings.iter().filter(|_| !has_report) {
             tracing::warn!("{warning}");
@@ -433,17 +435,6 @@ pub fn file(cli: &Cli) -> Option<PathBuf> {
     let here =
         || ["tools.toml", "toolman.json"].map(PathBuf::from).into_iter().find(|path| path.exists());
     cli.config.clone().or_else(named).or_else(here)
-}
-
-/// Files that lie where somebody may think that they are read.
-fn ignored(cli: &Cli) -> Vec<String> {
-    let data = cli.data_dir.is_some().then(|| data_dir::folder(cli).ok()).flatten();
-    let here = file(cli).is_none().then(PathBuf::new);
-    let names = ["config.yaml", "config.yml"];
-    let files = data.into_iter().chain(here).flat_map(|folder| names.map(|name| folder.join(name)));
-    let files = files.filter(|file| file.is_file());
-    let words = "is not read; settings are in `tools.toml`, in the `tooldock.yaml` of a folder, or in the environment";
-    files.map(|file| format!("{}: {words}", file.display())).collect()
 }
 
 /// The configuration, if there is one.

@@ -1,3 +1,5 @@
+//! What files of clients are taken for.
+
 use std::path::Path;
 
 use catalog::surface::Surface;
@@ -10,7 +12,7 @@ fn parse_at(path: &str, text: &str) -> Result<Config, String> {
     let file = Path::new(path);
     let environment = |name: &str| match name {
         "TOKEN" => Some("hush".to_owned()),
-        "HOME" => Some("/home/ada".to_owned()),
+        "HOME" => Some("/ada".to_owned()),
         "PWD" => Some("/project".to_owned()),
         _ => None,
     };
@@ -71,7 +73,7 @@ fn claude_desktop() {
 #[test]
 fn claude_code_with_servers_of_one_folder() {
     check(
-        "/home/ada/.claude.json",
+        "/ada/.claude.json",
         r#"{"numStartups": 7, "mcpServers": {"a": {"type": "stdio", "command": "user", "args": [], "env": {}},
               "b": {"type": "http", "url": "https://b.example/mcp", "headers": {"Authorization": "Bearer ${TOKEN:-x}"}}},
             "projects": {
@@ -81,7 +83,7 @@ fn claude_code_with_servers_of_one_folder() {
             "tipsHistory": {"x": 1}, "userID": "u", "theme": "dark", "oauthAccount": {}, "firstStartTime": "t"}"#,
         &[
             "b: https://b.example/mcp StreamableHttp",
-            "a: local  [] in /home/ada",
+            "a: local  [] in /ada",
             ".claude.json:1:2: `numStartups`, `tipsHistory`, `userID`, `theme`, `oauthAccount` and 1 more at the top mean nothing to Toolman; left out",
             ".claude.json:3:13: servers of the projects `/other` are left out",
         ],
@@ -101,7 +103,7 @@ fn cursor_with_variables_of_its_own() {
   },
 }"#,
         &[
-            "db: /project/bin/db --home /home/ada [TOKEN=hush] in /project",
+            "db: /project/bin/db --home /ada [TOKEN=hush] in /project",
             "web: https://web.example/mcp Auto",
             "mcp.json:5:46: `envFile` in a server mean nothing to Toolman; left out",
         ],
