@@ -179,7 +179,8 @@ pub const SECRETS_WAIT_MAX: Duration = Duration::from_secs(3);
 pub const VEILED_MAX: usize = 10_000;
 /// Conversations of single clients with one upstream.
 pub const PRIVATES_MAX: usize = 64;
-/// The same where nobody has asked for them: of one server that asks clients. Further clients share.
+/// The same where nobody has asked for them: of one server that speaks to clients by itself. The idlest gives way; where
+/// all are in use, further clients share.
 pub const APART_MAX: usize = 16;
 /// How long servers wait for the one client to say what it can be asked for, before they are told of everything.
 pub const CLIENT_WAIT_MAX: Duration = Duration::from_secs(5);

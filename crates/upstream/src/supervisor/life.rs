@@ -229,6 +229,7 @@ impl Upstream {
         // Before anybody can call it.
         self.note_lost(&connection, &lists.inventory);
         self.offer(&introduction, &lists.inventory);
+        self.0.habits.note_introduction(&introduction);
         self.keep();
         let former = self.0.connection.swap(Some(Arc::new(connection.clone())));
         self.note_worker(&connection).await;

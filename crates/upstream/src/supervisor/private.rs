@@ -12,13 +12,13 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{Upstream, life};
+use super::{SessionChoice, Upstream, life};
 use crate::connection::{Connection, Loss};
 use crate::conversation::{Introduction, introduce};
 use crate::error::Error;
 use crate::hearing;
 use crate::launch::{Launch, Process};
-use crate::limits::{PRIVATE_IDLE_MAX, PRIVATE_STOP_MAX, PRIVATES_MAX};
+use crate::limits::{PRIVATE_IDLE_MAX, PRIVATE_STOP_MAX};
 use crate::relay::{Relay, Who};
 use crate::stderr::StderrTail;
 
@@ -43,10 +43,7 @@ pub(super) struct Private {
 impl Upstream {
     /// The conversation of a client, opened if need be.
     pub(super) async fn private(&self, relay: &Relay) -> Result<Arc<Connection>, Error> {
-        let client = relay.who;
-        let Some(shared) = self.0.connection.load_full() else {
-            return Err(self.down());
-        };
+        let client = self.keyed(relay);
         // Without sessions there is nothing to keep apart but what a client says of itself.
         let launch = &self.0.settings.launch;
         let is_remote = matches!(launch, Launch::Url(_));
@@ -54,9 +51,10 @@ impl Upstream {
             return Ok(shared);
         }
         let upstream = self.name();
-        let private = self.0.privates.of(client, &self.0.stop);
-        let private = private
-            .ok_or_else(|| Error::Crowded { upstream: upstream.clone(), limit: PRIVATES_MAX })?;
+        let most = self.privates_max();
+        let private = self.0.privates.of(client, most, &self.0.stop);
+        let private =
+            private.ok_or_else(|| Error::Crowded { upstream: upstream.clone(), limit: most })?;
         let opened = private.connection.get_or_try_init(|| self.open(relay, &private)).await;
         if opened.is_err() {
             self.0.privates.forget(client, &private);
@@ -64,6 +62,15 @@ impl Upstream {
             private.close.cancel();
         }
         opened.cloned()
+    }
+
+    /// Whose a conversation is. Where each client is to have its own, programs that share a token are one client: its
+    /// process is kept for the caller and what that says. TC-36
+    fn keyed(&self, relay: &Relay) -> Who {
+        match self.settings().session {
+            SessionChoice::PerClient => Who { program: 0, ..relay.who },
+            SessionChoice::Auto | SessionChoice::Shared => relay.who,
+        }
     }
 
     /// Closes the conversations of a client that has left.
@@ -128,7 +135,7 @@ impl Upstream {
         let (introduce_to_keeper, introduced) = oneshot::channel();
         let keeper = Keeper {
             upstream: self.clone(),
-            client: relay.who,
+            client: self.keyed(relay),
             private: Arc::clone(private),
             close,
             connection: connection.clone(),
@@ -163,10 +170,10 @@ impl Upstream {
 
 impl Privates {
     /// A client's place; if there are too many, the idlest gives way. `None` if all are in use.
-    fn of(&self, client: Who, stop: &CancellationToken) -> Option<Arc<Private>> {
+    fn of(&self, client: Who, most: usize, stop: &CancellationToken) -> Option<Arc<Private>> {
         let mut open = self.open();
-        if !open.contains_key(&client) && open.len() >= PRIVATES_MAX {
-            let unused = open.iter().filter(|(_, private)| !Private::is_taken(private));
+        if !open.contains_key(&client) && open.len() >= most {
+            let unused = open.iter().filter(|(_, private)| private.is_unused());
             let idlest = unused.min_by_key(|(_, private)| *private.last_used());
             let idlest = idlest.map(|(id, _)| *id)?;
             if let Some(private) = open.remove(&idlest) {
@@ -214,11 +221,11 @@ impl Private {
         self.connection.get().is_none_or(|connection| connection.is_in_use())
     }
 
-    /// Whether calls are under way in it, or it is being opened for one.
-    fn is_taken(private: &Arc<Private>) -> bool {
-        match private.connection.get() {
-            Some(connection) => connection.is_in_use(),
-            None => Arc::strong_count(private) > 1,
+    /// Whether no calls are under way in it, and it is not being opened for one.
+    pub(super) fn is_unused(self: &Arc<Private>) -> bool {
+        match self.connection.get() {
+            Some(connection) => !connection.is_in_use(),
+            None => Arc::strong_count(self) == 1,
         }
     }
 

@@ -1,25 +1,28 @@
 //! Who shares the conversation with a server, and who has one of their own.
 //!
 //! On a shared conversation a question of the server can be told for whom it is only while no other client could have
-//! caused it. A server that asks is therefore given a conversation for each further client. Servers do not declare
-//! that they ask, so the first question tells.
+//! caused it; so can what it logs. A server that speaks to clients by itself is therefore given a conversation for each
+//! further client. That it logs a server declares; that it asks its first question tells.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use mcp::names::UpstreamName;
+use mcp::version::Era;
 
 use super::Upstream;
+use super::private::Private;
 use crate::connection::Connection;
+use crate::conversation::Introduction;
 use crate::error::Error;
-use crate::limits::APART_MAX;
+use crate::limits::{APART_MAX, PRIVATES_MAX};
 use crate::relay::Relay;
 
 /// Who shares a conversation with the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SessionChoice {
-    /// All clients, until the server asks something of one. From then on further clients have their own, as far as
-    /// there is room.
+    /// All clients of a server that only answers. Of one that declares to log, or has asked something of a client,
+    /// further clients have their own, as far as there is room.
     #[default]
     Auto,
     /// All clients, whatever the server does.
@@ -33,6 +36,8 @@ pub enum SessionChoice {
 pub(super) struct Habits {
     /// It asks clients.
     asks: AtomicBool,
+    /// It declares to log, and does not say for which call.
+    logs: AtomicBool,
     /// It could not be started for one client alone.
     is_single: AtomicBool,
     /// Messages that could be for several clients.
@@ -55,6 +60,17 @@ impl Habits {
         } else if is_new && session == SessionChoice::Auto {
             tracing::info!(%upstream, "asks its clients; further ones get a process or session of their own");
         }
+    }
+
+    /// Notes what a server says of itself. In the modern era it logs to those alone who ask for it in their requests.
+    pub fn note_introduction(&self, known: &Introduction) {
+        let logs = known.revision.era() == Era::Legacy && known.declares("logging");
+        self.logs.store(logs, Ordering::Relaxed);
+    }
+
+    /// Whether the server speaks to clients by itself.
+    fn speaks(&self) -> bool {
+        self.logs.load(Ordering::Relaxed) || self.asks.load(Ordering::Relaxed)
     }
 
     pub fn note_unattributed(&self) {
@@ -87,11 +103,11 @@ impl Upstream {
         match self.0.settings.session {
             SessionChoice::Shared => false,
             SessionChoice::PerClient => true,
-            SessionChoice::Auto => self.asks() && self.sets_apart(relay),
+            SessionChoice::Auto => self.0.habits.speaks() && self.sets_apart(relay),
         }
     }
 
-    /// Whether a client is given a conversation of its own now that the server is known to ask. One client keeps the
+    /// Whether a client is given a conversation of its own of a server that speaks by itself. One client keeps the
     /// shared conversation, if no other has used it lately; so do those for whom there is no room.
     fn sets_apart(&self, relay: &Relay) -> bool {
         let Some(shared) = self.0.connection.load_full() else { return false };
@@ -107,7 +123,16 @@ impl Upstream {
             *resident = Some(relay.who);
             return false;
         }
-        open.len() < APART_MAX && !self.0.habits.is_single.load(Ordering::Relaxed)
+        let has_room = || open.len() < APART_MAX || open.values().any(Private::is_unused);
+        has_room() && !self.0.habits.is_single.load(Ordering::Relaxed)
+    }
+
+    /// How many conversations of single clients there are at most.
+    pub(super) fn privates_max(&self) -> usize {
+        match self.0.settings.session {
+            SessionChoice::Auto => APART_MAX,
+            SessionChoice::Shared | SessionChoice::PerClient => PRIVATES_MAX,
+        }
     }
 
     /// A client's own conversation; where nobody has asked for one and it can't be opened, the shared one.
