@@ -44,6 +44,9 @@ impl Upstream {
     /// The conversation of a client, opened if need be.
     pub(super) async fn private(&self, relay: &Relay) -> Result<Arc<Connection>, Error> {
         let client = self.keyed(relay);
+        let Some(shared) = self.0.connection.load_full() else {
+            return Err(self.down());
+        };
         // Without sessions there is nothing to keep apart but what a client says of itself.
         let launch = &self.0.settings.launch;
         let is_remote = matches!(launch, Launch::Url(_));
@@ -86,7 +89,8 @@ impl Upstream {
     }
 
     /// Closes a client's conversation, unless another one has taken its place already.
-    pub(super) fn forget_conversation(&self, client: Who, connection: &Arc<Connection>) {
+    pub(super) fn forget_conversation(&self, relay: &Relay, connection: &Arc<Connection>) {
+        let client = self.keyed(relay);
         let mut open = self.0.privates.open();
         let known = open.get(&client).and_then(|private| private.connection.get());
         if known.is_some_and(|known| Arc::ptr_eq(known, connection))

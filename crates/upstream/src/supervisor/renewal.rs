@@ -25,7 +25,7 @@ impl Upstream {
         let shared = self.0.connection.load_full();
         if !shared.is_some_and(|shared| Arc::ptr_eq(&shared, old)) {
             if let Some(relay) = &call.relay {
-                self.forget_conversation(relay.who, old);
+                self.forget_conversation(relay, old);
             }
             return self.connection_for(&mut call.clone()).await;
         }
