@@ -12,8 +12,14 @@ use upstream::supervisor::SessionChoice;
 
 const QUESTION: &str = "elicitation/create";
 
+fn script() -> Script {
+    Script::with_tools(["ask", "log", "slow", "seen", "echo"])
+}
+
+/// A server that does not say that it logs: what it asks tells that it speaks to clients.
 fn plan() -> Plan {
-    World::of([("a", Script::with_tools(["ask", "log", "slow", "seen", "echo"]))]).filter()
+    let capabilities = Some(json!({"tools": {}}));
+    World::of([("a", Script { capabilities, ..script() })]).filter()
 }
 
 fn shared() -> World {
@@ -162,14 +168,20 @@ async fn processes_of_clients_are_bounded_and_what_can_not_be_attributed_beyond_
         assert_eq!(outcome(&mut client, asked, true).await["action"], "accept", "{at}");
         clients.push(client);
     }
+    let mut busy = Vec::new();
+    for client in &mut clients {
+        busy.push(begin(client, "a_slow", json!({"ms": 2000})).await);
+    }
     let mut late = able_client(&world).await;
     let refused = begin(&mut late, "a_ask", json!({})).await;
     assert!(outcome(&mut late, refused, false).await["refused"].is_object());
     assert_eq!(world.starts("a") as usize, APART_MAX + 1);
-    clients.pop().unwrap().close().await;
-    sleep(Duration::from_secs(1)).await;
+    for (client, id) in clients.iter_mut().zip(busy) {
+        client.answer(id).await;
+    }
     let asked = begin(&mut late, "a_ask", json!({})).await;
-    assert_eq!(outcome(&mut late, asked, true).await["action"], "accept", "there is room again");
+    assert_eq!(outcome(&mut late, asked, true).await["action"], "accept", "an idle one gives way");
+    assert_eq!(world.starts("a") as usize, APART_MAX + 2);
 }
 
 #[tokio::test(start_paused = true)]

@@ -173,7 +173,8 @@ async fn processes_of_single_clients_end_with_the_gateway() {
 
 #[tokio::test(start_paused = true)]
 async fn private_server_is_told_what_its_client_can_be_asked_for_and_a_shared_one_everything() {
-    let tools = || Script::with_tools(["client"]);
+    let tools =
+        || Script { capabilities: Some(json!({"tools": {}})), ..Script::with_tools(["client"]) };
     let plan = World::of([("shared", tools()), ("own", tools())]);
     let world = own(plan);
     for declared in [json!({}), json!({"roots": {}, "elicitation": {"form": {}, "url": {}}})] {

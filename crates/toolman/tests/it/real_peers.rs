@@ -56,7 +56,9 @@ async fn drive<'a>(
         run(program, script, &[TOOLMAN, &path, mode]).await;
     }
     for mode in modes {
-        // The walk ends one server for good, so each begins with a new gateway.
+        // The walk ends one server for good, so each begins with a new gateway; and with another data directory, as
+        // what a caller has chosen outlives the gateway.
+        let folder = project(uri_style);
         let up = crate::up::Up::start(&folder).await;
         let url = format!("http://{}/mcp", up.address);
         run(program, script, &[&url, &up.token, mode]).await;

@@ -298,8 +298,11 @@ async fn openapi_document_is_valid_and_tells_the_truth() {
     check_document_and_call(&up, &["a_tree", &tree]).await;
     let document = get(&up, "/openapi.json").await.json();
     assert_eq!(document["openapi"], "3.1.0");
-    let operation = &document["paths"]["/tools/a_ns%2Fx"]["post"];
-    assert_eq!(operation["operationId"], "a_ns_x__");
+    let paths = document["paths"].as_object().unwrap();
+    let safe = paths.keys().find_map(|path| path.strip_prefix("/tools/a_ns_x_"));
+    let safe = format!("a_ns_x_{}", safe.expect("a name that is not legal is shown under another"));
+    let operation = &paths[&format!("/tools/{safe}")]["post"];
+    assert_eq!(operation["operationId"], safe.as_str());
     assert_eq!(document["paths"]["/tools/a_tree"]["post"]["summary"], "Plant a tree");
     assert_eq!(call(&up, "a_ns%2Fx", &json!({"n": 1})).await.json()["structuredContent"]["n"], 1);
 }

@@ -12,6 +12,7 @@ use crate::connection::{Call, Connection};
 use crate::conversation::Introduction;
 use crate::error::Error;
 use crate::inventories::Known;
+use crate::launch::Launch;
 use crate::limits::{KEEPING_MAX, RETURN_MAX};
 
 impl Upstream {
@@ -22,7 +23,10 @@ impl Upstream {
 
     /// Whether it is known what the server offers, from now or from another time.
     pub fn is_known(&self) -> bool {
-        let is_in_files = || self.is_worker() && !self.inventory().of(Kind::Tool).is_empty();
+        // Where only running them tells all, files tell too little.
+        let is_told_by_files =
+            matches!(&self.0.settings.launch, Launch::Worker(worker) if !worker.is_eager);
+        let is_in_files = || is_told_by_files && !self.inventory().of(Kind::Tool).is_empty();
         match self.0.status.borrow().phase {
             Phase::Ready => true,
             Phase::Down { .. } | Phase::LeftOut { .. } => false,
