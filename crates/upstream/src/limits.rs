@@ -175,6 +175,8 @@ pub const RENEWALS_MAX: u32 = 3;
 pub const SECRETS_PAUSE: Duration = Duration::from_secs(1);
 /// How long the start waits for the safe to be opened, so that nothing is heard before its values are known.
 pub const SECRETS_WAIT_MAX: Duration = Duration::from_secs(3);
+/// Bytes that a text may end with though a value begins so: they tell nothing, and many texts end like that.
+pub const BEGINNING_SHOWN_MAX: usize = 3;
 /// Values that are hidden; the oldest of more are forgotten.
 pub const VEILED_MAX: usize = 10_000;
 /// Conversations of single clients with one upstream.

@@ -55,7 +55,7 @@ impl StderrTail {
             // What may be the beginning of a value waits for the rest.
             tell(&self.veil.over_part(&mut unlogged));
         }
-        tell(&unlogged);
+        tell(&self.veil.over_last(unlogged));
     }
 
     fn begin(&self, chunk: &[u8]) {
@@ -83,7 +83,7 @@ impl StderrTail {
     /// All that is kept, without the values of secrets.
     pub fn text(&self) -> String {
         let tail = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
-        let shown = self.veil.over_text(&tail);
+        let shown = self.veil.over_last(tail.clone());
         let from = shown.len().saturating_sub(STDERR_BYTES_KEPT);
         String::from_utf8_lossy(&shown[from..]).into_owned()
     }

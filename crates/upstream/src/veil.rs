@@ -18,7 +18,7 @@ use secrets::value::SecretValue;
 
 use crate::answer::Answer;
 use crate::error::Error;
-use crate::limits::VEILED_MAX;
+use crate::limits::{BEGINNING_SHOWN_MAX, VEILED_MAX};
 use crate::python::protocol::Failure;
 
 /// A value that somebody was about to show.
@@ -128,6 +128,15 @@ impl Veil {
         let begun = self.redactor().map_or(0, |redactor| redactor.begun(&hidden));
         *text = hidden.split_off(hidden.len() - begun);
         hidden
+    }
+
+    /// The same for a text that goes on no further: what has begun as a value is hidden, too. Whoever is killed while it
+    /// prints one has told most of it.
+    pub(crate) fn over_last(&self, mut text: Vec<u8>) -> Vec<u8> {
+        let mut shown = self.over_part(&mut text);
+        let begun: &[u8] = if text.len() > BEGINNING_SHOWN_MAX { b"[redacted]" } else { &text };
+        shown.extend_from_slice(begun);
+        shown
     }
 
     /// The same for JSON; `None` if it would be none without them.
@@ -266,5 +275,30 @@ impl Said {
     fn saying(&self) -> Saying<'_> {
         let Said { upstream, method, subject, client } = self;
         Saying { upstream, method, subject: subject.as_deref(), client: *client }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::Ordering;
+
+    use secrets::names::{Key, Name};
+    use secrets::redact::Redactor;
+    use secrets::value::SecretValue;
+
+    use super::Veil;
+
+    #[test]
+    fn text_that_ends_within_a_value_tells_nothing_of_it() {
+        let veil = Veil::default();
+        let name = Name::global(Key::kept("KEY").unwrap());
+        let value = SecretValue::new("correct-horse-battery".to_owned().into()).unwrap();
+        veil.values.redactor.store(Some(Arc::new(Redactor::new([(&name, &value)].into_iter()))));
+        veil.values.is_on.store(true, Ordering::Release);
+        let shown = |text: &str| String::from_utf8(veil.over_last(text.into())).unwrap();
+        assert_eq!(shown("so correct-horse-batt"), "so [redacted]");
+        assert_eq!(shown("is correct-horse-battery"), "is [redacted:KEY]");
+        assert_eq!(shown("a disc"), "a disc", "so little is nobody's");
     }
 }
