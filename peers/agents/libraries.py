@@ -104,6 +104,8 @@ def fastmcp(peers: Path) -> list[str]:
 
 
 PROCESS_PER_CALL = "it starts a Toolman of its own for each call"
+# A stub's schema lets any arguments pass and names none; the definition comes with the activation.
+STRICT_SCHEMA = "it lists once, and passes no argument that the schema of that list does not name"
 WITH_AGENT = ("walk", "agent")
 
 LIBRARIES = [
@@ -173,7 +175,15 @@ LIBRARIES = [
         parts=WITH_AGENT,
         faults={"stdio call": PROCESS_PER_CALL, "stdio agent": PROCESS_PER_CALL},
     ),
-    Library("mcp-use", "mcp-use", "agents/mcp-use", "mcp-use", "mcp_use_client.py", parts=WITH_AGENT),
+    Library(
+        "mcp-use",
+        "mcp-use",
+        "agents/mcp-use",
+        "mcp-use",
+        "mcp_use_client.py",
+        parts=WITH_AGENT,
+        faults={"agent": STRICT_SCHEMA},
+    ),
     Library(
         "smolagents",
         "smolagents",
@@ -181,6 +191,7 @@ LIBRARIES = [
         "smolagents",
         "smolagents_tools.py",
         parts=WITH_AGENT,
+        faults={"agent": STRICT_SCHEMA},
     ),
     Library(
         "crewai",
