@@ -61,18 +61,18 @@ pub fn assemble_of(
     rules: &Rules,
     scope: &Scope,
 ) -> Catalog {
-    let offers: Vec<_> = offered
-        .iter()
-        .map(|(upstream, namespace, inventory)| Offer {
-            upstream,
-            namespace,
-            own_namespace: namespace,
-            inventory,
-            purpose: None,
-            toolset: None,
-        })
-        .collect();
-    scope.assemble(&offers, rules, None)
+    scope.assemble(&offers(offered), rules, None)
+}
+
+/// What servers bring, as they are.
+pub fn offers(offered: &[(UpstreamName, Namespace, Inventory)]) -> Vec<Offer<'_>> {
+    let mut offers = Vec::new();
+    for (upstream, namespace, inventory) in offered {
+        let own_namespace = namespace;
+        let (purpose, toolset) = (None, None);
+        offers.push(Offer { upstream, namespace, own_namespace, inventory, purpose, toolset });
+    }
+    offers
 }
 
 fn parse_line(line: &str) -> (UpstreamName, Namespace, Inventory) {

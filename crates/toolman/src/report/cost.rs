@@ -1,6 +1,5 @@
 //! What a client pays in tokens: for every tool of every server, and for what it is shown at the start.
 
-use catalog::surface::Surface;
 use catalog::tokens;
 use gateway::Gateway;
 use gateway::client::Owner;
@@ -53,7 +52,7 @@ impl Cost {
         let tools = catalog.items(Kind::Tool);
         let tokens = tools.iter().map(|tool| tokens::estimate(&tool.definition)).sum();
         let all = Share { tools: tools.len(), tokens };
-        Some(Cost { all, shown, surface: name(gateway.surface()) })
+        Some(Cost { all, shown, surface: gateway.surface().name() })
     }
 
     pub fn text(&self) -> String {
@@ -105,18 +104,6 @@ impl Share {
         let tools = json::elements(tools.unwrap_or("[]")).unwrap_or_default();
         let tokens = tools.iter().map(|tool| tokens::estimate(tool.as_bytes())).sum();
         Share { tools: tools.len(), tokens }
-    }
-}
-
-fn name(surface: Surface) -> &'static str {
-    match surface {
-        Surface::Activate { .. } => "activate",
-        Surface::Filter => "filter",
-        Surface::Namespace => "namespace",
-        Surface::Permission => "permission",
-        Surface::Toolset => "toolset",
-        Surface::Dynamic => "dynamic",
-        Surface::Static => "static",
     }
 }
 

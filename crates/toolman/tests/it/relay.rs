@@ -5,13 +5,17 @@ use std::time::Duration;
 use serde_json::json;
 use testkit::client::LineClient;
 use testkit::fake::Script;
-use testkit::world::World;
+use testkit::world::{Plan, World};
 use upstream::limits::CRASHES_MAX;
-use upstream::supervisor::Phase;
+use upstream::supervisor::{Phase, SessionChoice};
+
+fn plan() -> Plan {
+    let tools = ["progress", "ask", "never", "seen", "log", "echo", "slow"];
+    World::of([("a", Script::with_tools(tools))]).active(&["*"])
+}
 
 fn world() -> World {
-    let tools = ["progress", "ask", "never", "seen", "log", "echo", "slow"];
-    World::of([("a", Script::with_tools(tools))]).active(&["*"]).start()
+    plan().start()
 }
 
 async fn able_client(world: &World) -> LineClient {
@@ -144,7 +148,7 @@ async fn cancelled_call_is_cancelled_at_the_upstream_and_not_answered() {
 
 #[tokio::test(start_paused = true)]
 async fn call_of_a_client_that_leaves_is_cancelled_at_the_upstream() {
-    let world = world();
+    let world = plan().tuned(|settings| settings.session = SessionChoice::Shared).start();
     let mut leaving = world.connect().await;
     leaving.begin("tools/call", json!({"name": "a_never"})).await;
     leaving.close().await;

@@ -12,9 +12,9 @@ use crate::patterns::Patterns;
 use crate::policy::Subject;
 use crate::profile::{Naming, Profile};
 use crate::scope::Scope;
-use crate::snapshot::{Catalog, Item, Lookup, Offer, Rules};
+use crate::snapshot::{Catalog, Item, Lookup, Rules};
 use crate::surface::Surface;
-use crate::testing::assemble_of;
+use crate::testing::{assemble_of, offers};
 
 type Offered = (UpstreamName, Namespace, Inventory);
 
@@ -171,17 +171,7 @@ fn rules_mean_a_tool_whatever_it_is_called_for_a_client() {
 #[test]
 fn catalogs_of_two_namings_share_what_is_the_same() {
     let servers = [server("git", &["log", "log.all"])];
-    let offers: Vec<_> = servers
-        .iter()
-        .map(|(upstream, namespace, inventory)| Offer {
-            upstream,
-            namespace,
-            own_namespace: namespace,
-            inventory,
-            purpose: None,
-            toolset: None,
-        })
-        .collect();
+    let offers = offers(&servers);
     let rules = Rules::default();
     let usual = scope(Naming::PROTOCOL).assemble(&offers, &rules, None);
     let other = scope(Naming::ENDPOINT).assemble(&offers, &rules, Some(&usual));
